@@ -1,0 +1,1 @@
+//! Tests over the whole of linnet; see `tests/`.
