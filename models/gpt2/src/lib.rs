@@ -1,1 +1,1 @@
-//! linnet.
+//! GPT-2 in linnet.
