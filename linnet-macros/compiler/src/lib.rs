@@ -8,3 +8,5 @@
 //! signatures of others).
 pub mod ast;
 pub mod ir;
+pub mod check;
+pub mod diagnostic;
