@@ -7,6 +7,8 @@
 //! [`ir`]), `emit` (Rust tokens), `protocol` (how an item learns the
 //! signatures of others).
 pub mod ast;
+pub mod builtins;
 pub mod ir;
 pub mod check;
 pub mod diagnostic;
+pub mod syntax;
