@@ -1,0 +1,4 @@
+//! Tests of the dimension arithmetic.
+
+mod examples;
+mod properties;
