@@ -13,3 +13,6 @@ pub mod ir;
 pub mod check;
 pub mod diagnostic;
 pub mod syntax;
+pub mod emit;
+pub mod expand;
+pub mod protocol;

@@ -1,0 +1,148 @@
+//! Blocks.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::function::{documented, signature};
+use super::rust_type::{Scope, bound, default};
+use super::{descriptor, descriptor_alias};
+use crate::ast::{BlockDecl, FnDecl, ImplDecl};
+use crate::ir::{BlockDescriptor, GenericKind, Receiver};
+
+const ENTRY_ERRORS: &str = "If a requirement does not hold for the arguments, \
+                            or an index that they hold leaves its axis.";
+
+/// The Rust struct of a block: an instance, typed by the block's generics.
+pub fn emit_struct(block: &BlockDecl) -> TokenStream {
+    let BlockDecl {
+        attrs,
+        vis,
+        name,
+        generics,
+        ..
+    } = block;
+    let scope = Scope::new(generics, []);
+    let names: Vec<&Ident> = generics.iter().map(|generic| &generic.name).collect();
+    let params = generics.iter().map(|generic| {
+        let (name, bound) = (&generic.name, bound(generic.kind));
+        let default = default(generic, &scope).map(|default| quote!(= #default));
+        quote!(#name: #bound #default)
+    });
+    quote! {
+        #(#attrs)*
+        #[allow(dead_code)]
+        #vis struct #name<#(#params),*> {
+            __instance: ::linnet_runtime::Instance,
+            __generics: ::core::marker::PhantomData<fn() -> (#(#names,)*)>,
+        }
+    }
+}
+
+/// What a block implements: its descriptor and its typed entries. `lowered` is
+/// None where the block has errors.
+pub fn emit_block(
+    block: &BlockDecl,
+    implementation: &ImplDecl,
+    lowered: Option<&BlockDescriptor>,
+) -> TokenStream {
+    let name = &block.name;
+    let empty;
+    let lowered = match lowered {
+        Some(lowered) => lowered,
+        None => {
+            empty = BlockDescriptor {
+                name: name.to_string(),
+                generics: Vec::new(),
+                requires: Vec::new(),
+                members: Vec::new(),
+                functions: Vec::new(),
+            };
+            &empty
+        }
+    };
+    let descriptor = descriptor::block(lowered);
+    let alias = descriptor_alias();
+    let names: Vec<&Ident> = block.generics.iter().map(|generic| &generic.name).collect();
+    let bounds = block.generics.iter().map(|generic| bound(generic.kind));
+    let impl_generics = quote!(<#(#names: #bounds),*>);
+    let ty = quote!(#name<#(#names),*>);
+    let static_args = block.generics.iter().map(|generic| {
+        let name = &generic.name;
+        match generic.kind {
+            GenericKind::Dim => quote! {
+                ::linnet_runtime::StaticArg::Dim(<#name as ::linnet_runtime::Dim>::STATIC)
+            },
+            GenericKind::Shape => quote!(::linnet_runtime::StaticArg::Dim(::core::option::Option::None)),
+            _ => quote! {
+                ::linnet_runtime::StaticArg::DType(<#name as ::linnet_runtime::Element>::DTYPE)
+            },
+        }
+    });
+    let entries: Vec<TokenStream> = implementation
+        .functions
+        .iter()
+        .filter(|function| function.entry)
+        .filter_map(|function| emit_entry(function, block))
+        .collect();
+    let entries = (!entries.is_empty()).then(|| {
+        quote! {
+            #[allow(dead_code, clippy::too_many_arguments)]
+            impl #impl_generics #ty {
+                #(#entries)*
+            }
+        }
+    });
+    quote! {
+        #[allow(clippy::all)]
+        const _: () = {
+            #alias
+            static DESCRIPTOR: __d::BlockDescriptor = #descriptor;
+
+            #[automatically_derived]
+            impl #impl_generics ::linnet_runtime::Block for #ty {
+                const DESCRIPTOR: &'static __d::BlockDescriptor = &DESCRIPTOR;
+
+                fn generic_args() -> ::std::vec::Vec<::linnet_runtime::StaticArg> {
+                    ::std::vec![#(#static_args),*]
+                }
+
+                fn from_instance(instance: ::linnet_runtime::Instance) -> Self {
+                    Self { __instance: instance, __generics: ::core::marker::PhantomData }
+                }
+
+                fn instance(&self) -> &::linnet_runtime::Instance {
+                    &self.__instance
+                }
+
+                fn instance_mut(&mut self) -> &mut ::linnet_runtime::Instance {
+                    &mut self.__instance
+                }
+            }
+        };
+        #entries
+    }
+}
+
+/// A typed method that calls an entry.
+fn emit_entry(function: &FnDecl, block: &BlockDecl) -> Option<TokenStream> {
+    let signature = signature(function, &block.generics)?;
+    let attrs = documented(&function.attrs, ENTRY_ERRORS);
+    let (vis, name) = (&function.vis, &function.name);
+    let text = name.to_string();
+    let receiver = match function.receiver {
+        Receiver::Mut => quote!(&mut self),
+        Receiver::Ref | Receiver::None => quote!(&self),
+    };
+    let super::function::Signature {
+        generics,
+        params,
+        ret,
+        args,
+    } = signature;
+    Some(quote! {
+        #attrs
+        #vis fn #name #generics(#receiver, #(#params),*) -> #ret {
+            self.__instance.call(#text, &mut [#(#args),*])?.into_typed()
+        }
+    })
+}

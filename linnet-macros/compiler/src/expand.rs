@@ -1,0 +1,256 @@
+//! The stages in order: what each macro of `linnet-macros` does.
+//!
+//! | macro | does |
+//! | --- | --- |
+//! | `#[block] struct` | emits the Rust struct, and [tells](crate::protocol::struct_macro) the `impl` below of it |
+//! | `#[block] impl` | [asks](crate::protocol::ask_struct) for the struct |
+//! | `declare_block!` | has both: answers for the block from now on, and asks all items that it names |
+//! | `check_block!` | has their answers: checks, and emits the block |
+//! | `#[op] fn` | answers for the operation, and asks all items that it names |
+//! | `check_op!` | has their answers: checks, and emits the operation |
+//!
+//! An item answers before it is checked, so that errors in its bodies are no
+//! obstacle to those who use it. Errors in its declaration are: then it answers
+//! that it is broken, and those who use it are emitted unchecked until it is
+//! repaired.
+
+use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
+use quote::quote;
+
+use crate::ast::{BlockDecl, ImplDecl, OpDecl};
+use crate::diagnostic::Diagnostic;
+use crate::syntax::Parsed;
+use crate::{check, emit, protocol, syntax};
+
+/// `#[block]` on a struct or on its `impl`. `hash` differs between any two
+/// items of a crate.
+pub fn expand_block(args: TokenStream, item: TokenStream, hash: u64) -> TokenStream {
+    let mut out = no_arguments(&args, "#[block]");
+    out.extend(match item_keyword(&item).as_deref() {
+        Some("impl") => expand_impl(item, hash),
+        _ => expand_struct(item),
+    });
+    out
+}
+
+fn expand_struct(item: TokenStream) -> TokenStream {
+    match syntax::parse_struct(item.clone()) {
+        Ok(Parsed {
+            item: block,
+            errors,
+        }) => {
+            let errors = compile_errors(&errors);
+            let rust_struct = emit::emit_struct(&block);
+            let finish = quote!(::linnet_runtime::__private::declare_block);
+            let tell = protocol::struct_macro(&block.name, &item, &finish);
+            quote!(#errors #rust_struct #tell)
+        }
+        Err(errors) => compile_errors(&errors),
+    }
+}
+
+fn expand_impl(item: TokenStream, hash: u64) -> TokenStream {
+    match syntax::parse_impl(item.clone()) {
+        Ok(parsed) => {
+            let hash = Literal::u64_unsuffixed(hash);
+            protocol::ask_struct(&parsed.item.block, &quote!({ #item } { #hash }))
+        }
+        Err(errors) => compile_errors(&errors),
+    }
+}
+
+/// `declare_block! { { struct } { { impl } { hash } } }`.
+pub fn declare_block(tokens: TokenStream) -> TokenStream {
+    let Some([declaration, implementation]) = groups(tokens) else {
+        return misuse("declare_block");
+    };
+    let Some([implementation, hash]) = groups(implementation.stream()) else {
+        return misuse("declare_block");
+    };
+    let hash = hash.stream().to_string().parse().unwrap_or(0);
+    let (block, functions) = match parse_block(&declaration, &implementation) {
+        Ok(parsed) => parsed,
+        Err(errors) => return compile_errors(&errors),
+    };
+    let is_sound = block.errors.is_empty() && functions.errors.is_empty();
+    let answer = match is_sound {
+        true => protocol::block_answer(&block.item, &functions.item.functions),
+        false => protocol::broken_answer(),
+    };
+    // Those of the struct are reported where the struct stands.
+    let errors = compile_errors(&functions.errors);
+    let answers = protocol::answer_macro(&block.item.name, &block.item.vis, hash, &answer);
+    let finish = quote!(::linnet_runtime::__private::check_block);
+    let paths = syntax::block_callee_paths(&functions.item, &block.item);
+    let ask = protocol::ask(&paths, &finish, &quote!(#declaration #implementation));
+    quote!(#errors #answers #ask)
+}
+
+/// `check_block! { { { struct } { impl } } [ answers ] }`.
+pub fn check_block(tokens: TokenStream) -> TokenStream {
+    let Some([payload, answers]) = groups(tokens) else {
+        return misuse("check_block");
+    };
+    let Some([declaration, implementation]) = groups(payload.stream()) else {
+        return misuse("check_block");
+    };
+    let (block, functions) = match parse_block(&declaration, &implementation) {
+        Ok(parsed) => parsed,
+        Err(errors) => return compile_errors(&errors),
+    };
+    let answers = match protocol::parse_answers(answers.stream()) {
+        Ok(answers) => answers,
+        Err(error) => return error.into_compile_error(),
+    };
+    let is_sound = block.errors.is_empty() && functions.errors.is_empty() && !answers.any_broken;
+    let (block, functions) = (block.item, functions.item);
+    if !is_sound {
+        return emit::emit_block(&block, &functions, None);
+    }
+    let checked = check::check_block(&block, &functions, &answers.signatures);
+    let errors = compile_errors(&checked.diagnostics);
+    let lowered = match checked.diagnostics.is_empty() {
+        true => checked.value,
+        false => None,
+    };
+    let items = emit::emit_block(&block, &functions, lowered.as_ref());
+    quote!(#errors #items)
+}
+
+/// Parses both halves of a block. The struct comes out of a macro; its tokens
+/// are moved to where they were written, which the tokens of the `impl` know.
+type ParsedBlock = (Parsed<BlockDecl>, Parsed<ImplDecl>);
+
+fn parse_block(
+    declaration: &Group,
+    implementation: &Group,
+) -> Result<ParsedBlock, Vec<Diagnostic>> {
+    let functions = syntax::parse_impl(implementation.stream())?;
+    let source = functions.item.block.span();
+    let declaration = protocol::resolved_at(declaration.stream(), source);
+    let block = syntax::parse_struct(declaration)?;
+    Ok((block, functions))
+}
+
+/// `#[op]` on a function. `hash` differs between any two items of a crate.
+pub fn expand_op(args: TokenStream, item: TokenStream, hash: u64) -> TokenStream {
+    let op = match syntax::parse_op(args.clone(), item.clone()) {
+        Ok(op) => op,
+        Err(errors) => return compile_errors(&errors),
+    };
+    let answer = match op.errors.is_empty() {
+        true => protocol::op_answer(&op.item),
+        false => protocol::broken_answer(),
+    };
+    let errors = compile_errors(&op.errors);
+    let function = &op.item.function;
+    let answers = protocol::answer_macro(&function.name, &function.vis, hash, &answer);
+    let paths = syntax::op_callee_paths(&op.item);
+    if paths.is_empty() {
+        let items = check_parsed_op(&op, &[], false);
+        return quote!(#errors #answers #items);
+    }
+    let finish = quote!(::linnet_runtime::__private::check_op);
+    let ask = protocol::ask(&paths, &finish, &quote!({ #args } { #item }));
+    quote!(#errors #answers #ask)
+}
+
+/// `check_op! { { { args } { fn } } [ answers ] }`.
+pub fn check_op(tokens: TokenStream) -> TokenStream {
+    let Some([payload, answers]) = groups(tokens) else {
+        return misuse("check_op");
+    };
+    let Some([args, function]) = groups(payload.stream()) else {
+        return misuse("check_op");
+    };
+    let op = match syntax::parse_op(args.stream(), function.stream()) {
+        Ok(op) => op,
+        Err(errors) => return compile_errors(&errors),
+    };
+    match protocol::parse_answers(answers.stream()) {
+        Ok(answers) => check_parsed_op(&op, &answers.signatures, answers.any_broken),
+        Err(error) => error.into_compile_error(),
+    }
+}
+
+fn check_parsed_op(
+    op: &Parsed<OpDecl>,
+    signatures: &[crate::ast::Signature],
+    any_broken: bool,
+) -> TokenStream {
+    if any_broken || !op.errors.is_empty() {
+        return emit::emit_op(&op.item, None);
+    }
+    let checked = check::check_op(&op.item, signatures);
+    let errors = compile_errors(&checked.diagnostics);
+    let lowered = match checked.diagnostics.is_empty() {
+        true => checked.value,
+        false => None,
+    };
+    let items = emit::emit_op(&op.item, lowered.as_ref());
+    quote!(#errors #items)
+}
+
+/// `Tensor![..]` as a Rust type.
+pub fn expand_tensor(tokens: TokenStream) -> TokenStream {
+    emit::emit_tensor_type(tokens).unwrap_or_else(syn::Error::into_compile_error)
+}
+
+/// `index!` or `s!` where they mean nothing.
+pub fn expand_outside(name: &str) -> TokenStream {
+    let message = format!("`{name}!` belongs in the body of a `#[block]` or `#[op]` function");
+    quote!(::core::compile_error!(#message))
+}
+
+/// The keyword of an item, after attributes and visibility.
+fn item_keyword(item: &TokenStream) -> Option<String> {
+    item.clone().into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) => {
+            let text = ident.to_string();
+            matches!(text.as_str(), "struct" | "impl" | "enum" | "union" | "fn" | "trait" | "mod")
+                .then_some(text)
+        }
+        _ => None,
+    })
+}
+
+fn no_arguments(args: &TokenStream, attribute: &str) -> TokenStream {
+    match args.is_empty() {
+        true => TokenStream::new(),
+        false => syn::Error::new_spanned(args, format!("`{attribute}` takes no arguments"))
+            .into_compile_error(),
+    }
+}
+
+fn compile_errors(errors: &[Diagnostic]) -> TokenStream {
+    errors.iter().map(Diagnostic::to_compile_error).collect()
+}
+
+/// The tokens as `N` groups, invisible ones taken off.
+fn groups<const N: usize>(tokens: TokenStream) -> Option<[Group; N]> {
+    let groups: Vec<Group> = tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Group(group) => Some(uncovered(group)),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    groups.try_into().ok()
+}
+
+fn uncovered(group: Group) -> Group {
+    if group.delimiter() != Delimiter::None {
+        return group;
+    }
+    let mut inner = group.stream().into_iter();
+    match (inner.next(), inner.next()) {
+        (Some(TokenTree::Group(only)), None) => uncovered(only),
+        _ => group,
+    }
+}
+
+/// These macros call each other; a person has no reason to.
+fn misuse(name: &str) -> TokenStream {
+    let message = format!("`{name}!` is called by `#[block]` and `#[op]` only");
+    quote!(::core::compile_error!(#message);)
+}

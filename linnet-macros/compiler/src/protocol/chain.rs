@@ -1,0 +1,60 @@
+//! Asking.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+
+/// The macro by which the struct of a block hands its declaration to the
+/// `impl` below it. `finish` is called with `{ struct } { impl }`.
+pub fn struct_macro(name: &Ident, declaration: &TokenStream, finish: &TokenStream) -> TokenStream {
+    let macro_name = struct_macro_name(name);
+    quote! {
+        #[doc(hidden)]
+        #[allow(unused_macros)]
+        macro_rules! #macro_name {
+            ($implementation:tt) => {
+                #finish! { { #declaration } $implementation }
+            };
+        }
+    }
+}
+
+/// The call of [`struct_macro`]'s macro, with the tokens of the `impl`.
+pub fn ask_struct(name: &Ident, implementation: &TokenStream) -> TokenStream {
+    let macro_name = struct_macro_name(name);
+    quote!(#macro_name! { { #implementation } })
+}
+
+fn struct_macro_name(name: &Ident) -> Ident {
+    format_ident!("__linnet_struct_{}", name, span = name.span())
+}
+
+/// Asks each of `paths` in turn, and calls `finish` with `{ payload } [ answers ]`.
+/// Without paths that call is all.
+pub fn ask(paths: &[syn::Path], finish: &TokenStream, payload: &TokenStream) -> TokenStream {
+    match paths {
+        [] => quote!(#finish! { { #payload } [] }),
+        [first, rest @ ..] => quote! {
+            #first! { @ask [] [#({#rest})*] {#first} {{#finish} { #payload }} }
+        },
+    }
+}
+
+/// Moves tokens that came out of a macro back to where their author wrote
+/// them: errors then show the source without a trace of macros.
+pub(crate) fn resolved_at(tokens: TokenStream, at: Span) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Group(group) => {
+                let mut moved = Group::new(group.delimiter(), resolved_at(group.stream(), at));
+                moved.set_span(group.span().resolved_at(at));
+                TokenTree::Group(moved)
+            }
+            mut token => {
+                token.set_span(token.span().resolved_at(at));
+                token
+            }
+        })
+        .collect::<TokenStream>()
+        .into_token_stream()
+}
