@@ -1,0 +1,60 @@
+//! Rows of a table by id: out[i, :] = table[ids[i], :].
+//!
+//! Layout: ids (R), table (V, H), out (R, H), columns contiguous. Bound by memory.
+
+use crate::cpu::norm::require_contiguous_columns;
+use crate::cpu::{Cpu, rows::split};
+use crate::error::{KernelError, Result, expect_len};
+use crate::view::{MatMut, MatRef, Shared};
+
+/// out[i, :] = table[ids[i], :]. Any element type; nothing is written if an id is out of range.
+///
+/// # Errors
+/// If the shapes differ, columns are not contiguous, or an id is not in `0..V`
+/// ([`KernelError::Index`] with its place and value).
+pub fn embedding<E: Copy + Send + Sync>(
+    cpu: &Cpu,
+    ids: &[i32],
+    table: MatRef<'_, E>,
+    mut out: MatMut<'_, E>,
+) -> Result<()> {
+    const KERNEL: &str = "embedding";
+    expect_len(KERNEL, "the rows of out", ids.len(), out.rows())?;
+    expect_len(KERNEL, "the columns of out", table.cols(), out.cols())?;
+    require_contiguous_columns(KERNEL, table.cols(), table.col_stride(), out.col_stride())?;
+    check_ids(KERNEL, "ids", ids, table.rows())?;
+    let (n, out_stride) = (table.cols(), out.row_stride());
+    let to = Shared::new(out.as_mut_ptr());
+    split(cpu, ids.len(), 2 * n, 1, &|first, last| {
+        for (i, &id) in ids.iter().enumerate().take(last).skip(first) {
+            // SAFETY: the id was checked, so both rows are inside their views; this task's rows of out are its own.
+            unsafe {
+                let row = table.as_ptr().add(id as usize * table.row_stride());
+                std::ptr::copy_nonoverlapping(row, to.get().add(i * out_stride), n);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Checks that every id is in `0..limit`.
+pub(crate) fn check_ids(
+    kernel: &'static str,
+    what: &'static str,
+    ids: &[i32],
+    limit: usize,
+) -> Result<()> {
+    match ids
+        .iter()
+        .position(|&id| usize::try_from(id).map_or(true, |id| id >= limit))
+    {
+        None => Ok(()),
+        Some(at) => Err(KernelError::Index {
+            kernel,
+            what,
+            at,
+            value: i64::from(ids[at]),
+            limit,
+        }),
+    }
+}

@@ -1,0 +1,140 @@
+//! Softmax over rows.
+//!
+//! softmax:     y[i] = e^(x[i] - max) / sum_j e^(x[j] - max)
+//! log_softmax: y[i] = x[i] - max - ln sum_j e^(x[j] - max)
+//!
+//! Layout: (R, N) with contiguous columns. A row with a NaN, or whose largest element
+//! is infinite, becomes NaN, as the formula says; elements of -inf get 0 (or -inf).
+//! Bound by the exponentials (about 15 operations an element, once; 16-bit types twice).
+
+use crate::cpu::norm::require_contiguous_columns;
+use crate::cpu::{Cpu, rows::split};
+use crate::element::{Element, load_partial, store_partial};
+use crate::error::{Result, expect_len};
+use crate::simd::{Kernel, Simd, math};
+use crate::view::{MatMut, MatRef, Shared};
+
+/// out = softmax(x), row by row.
+///
+/// # Errors
+/// If the shapes differ, or the columns of `x` or `out` are not contiguous.
+pub fn softmax<E: Element>(cpu: &Cpu, x: MatRef<'_, E>, mut out: MatMut<'_, E>) -> Result<()> {
+    check("softmax", &x, &out)?;
+    rows(cpu, false, x.as_ptr(), x.row_stride(), &mut out);
+    Ok(())
+}
+
+/// x = softmax(x), row by row.
+///
+/// # Errors
+/// If the columns are not contiguous.
+pub fn softmax_in_place<E: Element>(cpu: &Cpu, mut x: MatMut<'_, E>) -> Result<()> {
+    check("softmax_in_place", &x.as_ref(), &x)?;
+    let row_stride = x.row_stride();
+    rows(cpu, false, x.as_mut_ptr(), row_stride, &mut x);
+    Ok(())
+}
+
+/// out = log_softmax(x), row by row.
+///
+/// # Errors
+/// If the shapes differ, or the columns of `x` or `out` are not contiguous.
+pub fn log_softmax<E: Element>(cpu: &Cpu, x: MatRef<'_, E>, mut out: MatMut<'_, E>) -> Result<()> {
+    check("log_softmax", &x, &out)?;
+    rows(cpu, true, x.as_ptr(), x.row_stride(), &mut out);
+    Ok(())
+}
+
+fn check<E>(kernel: &'static str, x: &MatRef<'_, E>, out: &MatMut<'_, E>) -> Result<()> {
+    expect_len(kernel, "the rows of out", x.rows(), out.rows())?;
+    expect_len(kernel, "the columns of out", x.cols(), out.cols())?;
+    require_contiguous_columns(kernel, x.cols(), x.col_stride(), out.col_stride())
+}
+
+/// `x` may be the data of `out`, with the same strides.
+fn rows<E: Element>(cpu: &Cpu, log: bool, x: *const E, x_stride: usize, out: &mut MatMut<'_, E>) {
+    let (n_rows, n, out_stride) = (out.rows(), out.cols(), out.row_stride());
+    if n == 0 {
+        return;
+    }
+    let from = Shared::new(x.cast_mut());
+    let to = Shared::new(out.as_mut_ptr());
+    split(cpu, n_rows, 4 * n, 1, &|first, last| {
+        for r in first..last {
+            // SAFETY: the views were checked for row r, and this task's rows are its own.
+            let (x, out) = unsafe {
+                (
+                    from.get().cast_const().add(r * x_stride),
+                    to.get().add(r * out_stride),
+                )
+            };
+            cpu.dispatch(Row { n, x, out, log });
+        }
+    });
+}
+
+struct Row<E> {
+    n: usize,
+    x: *const E,
+    out: *mut E,
+    log: bool,
+}
+
+impl<E: Element> Kernel for Row<E> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self { n, x, out, log } = self;
+        let whole = n / S::LANES * S::LANES;
+        let lowest = s.splat(f32::NEG_INFINITY);
+        // SAFETY: the caller checked that `n` elements of x and out are there.
+        unsafe {
+            // The maximum. `max` returns its second argument for NaN: with x second a NaN shows up
+            // in its lane, and with the running maximum second it would be kept; a separate sum is
+            // not needed, because e^(NaN - max) makes the sum NaN in any case.
+            let mut largest = lowest;
+            for i in (0..whole).step_by(S::LANES) {
+                largest = s.max(E::load(s, x.add(i)), largest);
+            }
+            let mut max = s.reduce_max(largest);
+            for i in whole..n {
+                max = (*x.add(i)).to_f32().max(max);
+            }
+            let max_v = s.splat(max);
+
+            let mut sums = s.splat(0.0);
+            for i in (0..whole).step_by(S::LANES) {
+                sums = s.add(sums, math::exp(s, s.sub(E::load(s, x.add(i)), max_v)));
+            }
+            let mut total = s.reduce_add(sums);
+            if whole < n {
+                let last = math::exp(s, s.sub(load_partial(s, x.add(whole), n - whole), max_v));
+                let mut lanes = [0.0f32; crate::element::MAX_LANES];
+                s.store(lanes.as_mut_ptr(), last);
+                total += lanes[..n - whole].iter().sum::<f32>();
+            }
+
+            let scale = s.splat(1.0 / total);
+            let offset = s.splat(total.ln());
+            let finish = |v: S::F| {
+                let d = s.sub(v, max_v);
+                if log {
+                    s.sub(d, offset)
+                } else {
+                    s.mul(math::exp(s, d), scale)
+                }
+            };
+            for i in (0..whole).step_by(S::LANES) {
+                E::store(s, out.add(i), finish(E::load(s, x.add(i))));
+            }
+            if whole < n {
+                store_partial(
+                    s,
+                    out.add(whole),
+                    finish(load_partial(s, x.add(whole), n - whole)),
+                    n - whole,
+                );
+            }
+        }
+    }
+}

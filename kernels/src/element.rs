@@ -1,0 +1,131 @@
+//! The float types that kernels compute with. Memory holds any of them; arithmetic is f32.
+
+use half::{bf16, f16};
+
+use crate::simd::Simd;
+
+/// A float type of weights, activations and caches: `f32`, `f16` or `bf16`.
+///
+/// Kernels load elements as f32, accumulate in f32 and round once when they store
+/// (to nearest, ties to even).
+pub trait Element:
+    sealed::Lanes + Copy + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static
+{
+    /// The type's name.
+    const NAME: &'static str;
+    /// Half the distance from 1 to the next larger value: the worst relative error of one rounding.
+    const UNIT_ROUNDOFF: f64;
+    /// The value as f32 (exact).
+    fn to_f32(self) -> f32;
+    /// The nearest value of this type.
+    fn from_f32(x: f32) -> Self;
+}
+
+pub(crate) mod sealed {
+    use super::Simd;
+
+    /// How a vector of f32 lanes is read from and written to memory of this type.
+    pub trait Lanes: Sized {
+        /// Reads `S::LANES` elements.
+        ///
+        /// # Safety
+        /// `p` must be valid for reading that many elements.
+        unsafe fn load<S: Simd>(s: S, p: *const Self) -> S::F;
+        /// Writes `S::LANES` elements.
+        ///
+        /// # Safety
+        /// `p` must be valid for writing that many elements.
+        unsafe fn store<S: Simd>(s: S, p: *mut Self, v: S::F);
+    }
+}
+
+/// The most lanes any instruction set has.
+pub(crate) const MAX_LANES: usize = 16;
+
+/// Reads `n <= S::LANES` elements; the other lanes are 0.
+///
+/// # Safety
+/// `p` must be valid for reading `n` elements.
+#[inline(always)]
+pub(crate) unsafe fn load_partial<S: Simd, E: Element>(s: S, p: *const E, n: usize) -> S::F {
+    debug_assert!(n <= S::LANES);
+    let mut lanes = [E::default(); MAX_LANES];
+    // SAFETY: the caller vouches for `n` elements at `p`, and n <= LANES <= MAX_LANES; the array holds a full vector.
+    unsafe {
+        std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+        E::load(s, lanes.as_ptr())
+    }
+}
+
+/// Writes the first `n <= S::LANES` lanes.
+///
+/// # Safety
+/// `p` must be valid for writing `n` elements.
+#[inline(always)]
+pub(crate) unsafe fn store_partial<S: Simd, E: Element>(s: S, p: *mut E, v: S::F, n: usize) {
+    debug_assert!(n <= S::LANES);
+    let mut lanes = [E::default(); MAX_LANES];
+    // SAFETY: the array holds a full vector; the caller vouches for `n` elements at `p`.
+    unsafe {
+        E::store(s, lanes.as_mut_ptr(), v);
+        std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+    }
+}
+
+macro_rules! element {
+    ($type:ty, $name:literal, $roundoff:expr, $load:ident, $store:ident, $to:expr, $from:expr) => {
+        impl Element for $type {
+            const NAME: &'static str = $name;
+            const UNIT_ROUNDOFF: f64 = $roundoff;
+            #[inline(always)]
+            fn to_f32(self) -> f32 {
+                $to(self)
+            }
+            #[inline(always)]
+            fn from_f32(x: f32) -> Self {
+                $from(x)
+            }
+        }
+        impl sealed::Lanes for $type {
+            #[inline(always)]
+            unsafe fn load<S: Simd>(s: S, p: *const Self) -> S::F {
+                // SAFETY: the caller's duty is the same.
+                unsafe { s.$load(p) }
+            }
+            #[inline(always)]
+            unsafe fn store<S: Simd>(s: S, p: *mut Self, v: S::F) {
+                // SAFETY: the caller's duty is the same.
+                unsafe { s.$store(p, v) }
+            }
+        }
+    };
+}
+
+// 2^-24, 2^-11 and 2^-8: half a unit in the last of 24, 11 and 8 significant bits.
+element!(
+    f32,
+    "f32",
+    5.960_464_477_539_063e-8,
+    load,
+    store,
+    |x| x,
+    |x| x
+);
+element!(
+    f16,
+    "f16",
+    4.882_812_5e-4,
+    load_f16,
+    store_f16,
+    f16::to_f32,
+    f16::from_f32
+);
+element!(
+    bf16,
+    "bf16",
+    3.906_25e-3,
+    load_bf16,
+    store_bf16,
+    bf16::to_f32,
+    bf16::from_f32
+);
