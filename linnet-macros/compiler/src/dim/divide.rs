@@ -27,13 +27,13 @@ impl Poly {
                     .checked_div_euclid(unit)
                     .ok_or(Undecidable::Overflow)?;
                 let factor = Self::from_monomial(factor, times);
-                work = work.sub(&factor.mul(divisor)?)?;
-                quotient = quotient.add(&factor)?;
+                work = work.minus(&factor.times(divisor)?)?;
+                quotient = quotient.plus(&factor)?;
                 coefficient = work.coefficient(&monomial);
             }
             let left = Self::from_monomial(monomial, coefficient);
-            work = work.sub(&left)?;
-            rest = rest.add(&left)?;
+            work = work.minus(&left)?;
+            rest = rest.plus(&left)?;
         }
         Err(Undecidable::Overflow)
     }
@@ -74,7 +74,7 @@ impl Poly {
             Some(divisor) if divisor > 0 => rest.constant_fraction(divisor)?,
             _ => Self::opaque_quotient(rest, divisor.clone()),
         };
-        whole.add(&fraction)
+        whole.plus(&fraction)
     }
 
     /// A quotient that nothing more is known of.
@@ -95,7 +95,7 @@ impl Poly {
         }
         // (p / q + k) / b = (p + k * q) / (q * b), all rounded down.
         let offset = self.coefficient(&Monomial::one());
-        let inner = self.sub(&Self::constant(offset))?;
+        let inner = self.minus(&Self::constant(offset))?;
         if let Some((monomial, 1)) = inner.leading()
             && inner.terms().len() == 1
             && let [(Atom::Div(p, q), 1)] = monomial.factors()
@@ -103,7 +103,7 @@ impl Poly {
             && q > 0
         {
             let both = q.checked_mul(divisor).ok_or(Undecidable::Overflow)?;
-            let p = p.add(&Self::constant(q).scale(offset)?)?;
+            let p = p.plus(&Self::constant(q).scale(offset)?)?;
             return p.quotient(&Self::constant(both));
         }
         Ok(Self::opaque_quotient(self.clone(), Self::constant(divisor)))
@@ -115,7 +115,7 @@ impl Poly {
         let mut sum = Self::constant(0);
         for (monomial, coefficient) in self.terms() {
             let part = coefficient.div_euclid(factor);
-            sum = sum.add(&Self::from_monomial(monomial.clone(), part))?;
+            sum = sum.plus(&Self::from_monomial(monomial.clone(), part))?;
         }
         Ok(sum)
     }
@@ -168,7 +168,7 @@ impl Poly {
     /// Whether `self <= other` whatever the symbols are, by the look of it.
     fn never_above(&self, other: &Self) -> bool {
         other
-            .sub(self)
+            .minus(self)
             .is_ok_and(|difference| difference.plainly_nonnegative())
     }
 

@@ -51,14 +51,22 @@ impl Facts {
         let mut left_over: Vec<usize> = (0..clauses.len()).collect();
         loop {
             let mut failed = Vec::new();
-            for &at in &left_over {
+            let n_before = left_over.len();
+            for at in left_over {
                 let (left, comparison, right) = &clauses[at];
                 match (self.normalize(left), self.normalize(right)) {
-                    (Ok(left), Ok(right)) => self.assume(&left, *comparison, &right),
+                    (Ok(left), Ok(right)) => self.claims.push(Claim {
+                        left,
+                        comparison: *comparison,
+                        right,
+                    }),
                     (Err(error), _) | (_, Err(error)) => failed.push((at, error)),
                 }
             }
-            if failed.is_empty() || failed.len() == left_over.len() {
+            if failed.len() < n_before {
+                self.known = Known::solve(&self.claims);
+            }
+            if failed.is_empty() || failed.len() == n_before {
                 return failed;
             }
             left_over = failed.into_iter().map(|(at, _)| at).collect();
@@ -102,7 +110,7 @@ impl Facts {
                 }
             }
         };
-        Ok(poly.shown_as(tree.clone()))
+        Ok(poly.written_as(tree.clone()))
     }
 
     /// `a / b` rounded down.

@@ -65,7 +65,39 @@ impl Known {
         for difference in of_kind(claims, Comparison::Ne) {
             known.add_inequality(&difference);
         }
+        known.add_positive_factors();
         known
+    }
+
+    /// Learns that the factors of what is positive are positive, and the
+    /// quotients without remainder of what is positive.
+    fn add_positive_factors(&mut self) {
+        let one = Poly::constant(1);
+        let mut positive: Vec<Poly> = Vec::new();
+        for exact in &self.exact {
+            if Prover::new(self).positive(&exact.dividend) {
+                positive.push(exact.quotient.clone());
+            }
+        }
+        for bound in &self.nonnegative {
+            let Some((monomial, 1..)) = bound.leading() else {
+                continue;
+            };
+            let plain = |(atom, _): &(Atom, u32)| matches!(atom, Atom::Symbol(symbol) if symbol.is_nonnegative());
+            if bound.terms().len() == 2
+                && bound.coefficient(&Monomial::one()) < 0
+                && monomial.degree() > 1
+                && monomial.factors().iter().all(plain)
+            {
+                let factors = monomial.factors().iter();
+                positive.extend(factors.map(|(atom, _)| Poly::from_atom(atom.clone())));
+            }
+        }
+        for factor in positive {
+            let bound = factor.minus(&one);
+            self.nonnegative
+                .extend(bound.ok().filter(|bound| !self.nonnegative.contains(bound)));
+        }
     }
 
     /// Learns `difference == 0`. Returns whether that was news.
@@ -84,7 +116,7 @@ impl Known {
             && Prover::new(self).positive(&divisor)
         {
             let quotient = self.introduce(Prover::new(self).nonnegative(&dividend));
-            equation = dividend.sub(&divisor.mul(&quotient)?)?;
+            equation = dividend.minus(&divisor.times(&quotient)?)?;
             self.exact.push(Exact {
                 dividend,
                 divisor,
@@ -144,17 +176,24 @@ impl Known {
         let Ok(reduced) = Prover::new(self).reduce(difference) else {
             return;
         };
-        let Ok(negated) = reduced.negate() else {
-            return;
-        };
         if reduced.is_zero() {
             self.absurd = true;
             return;
         }
+        let content = reduced.content();
+        if content == 0 || reduced.coefficient(&Monomial::one()) % content != 0 {
+            return;
+        }
+        let Ok(reduced) = reduced.shrink(content) else {
+            return;
+        };
+        let Ok(negated) = reduced.negate() else {
+            return;
+        };
         let one = Poly::constant(1);
         for side in [&reduced, &negated] {
             if Prover::new(self).nonnegative(side) {
-                self.nonnegative.extend(side.sub(&one));
+                self.nonnegative.extend(side.minus(&one));
                 return;
             }
         }
@@ -166,10 +205,10 @@ impl Known {
 fn bound(claim: &Claim) -> Result<Option<Poly>, Undecidable> {
     let (Claim { left, right, .. }, one) = (claim, Poly::constant(1));
     Ok(Some(match claim.comparison {
-        Comparison::Lt => right.sub(left)?.sub(&one)?,
-        Comparison::Le => right.sub(left)?,
-        Comparison::Gt => left.sub(right)?.sub(&one)?,
-        Comparison::Ge => left.sub(right)?,
+        Comparison::Lt => right.minus(left)?.minus(&one)?,
+        Comparison::Le => right.minus(left)?,
+        Comparison::Gt => left.minus(right)?.minus(&one)?,
+        Comparison::Ge => left.minus(right)?,
         Comparison::Eq | Comparison::Ne => return Ok(None),
     }))
 }
@@ -178,7 +217,7 @@ fn bound(claim: &Claim) -> Result<Option<Poly>, Undecidable> {
 fn of_kind(claims: &[Claim], comparison: Comparison) -> Vec<Poly> {
     let chosen = claims.iter().filter(|claim| claim.comparison == comparison);
     chosen
-        .filter_map(|claim| claim.left.sub(&claim.right).ok())
+        .filter_map(|claim| claim.left.minus(&claim.right).ok())
         .collect()
 }
 
@@ -188,7 +227,7 @@ fn exact_division(equation: &Poly) -> Option<(Poly, Poly)> {
     atoms.into_iter().find_map(|(atom, _)| {
         let Atom::Div(p, q) = atom else { return None };
         let quotient = Poly::from_atom(atom.clone());
-        let remainder = p.sub(&q.mul(&quotient).ok()?).ok()?;
+        let remainder = p.minus(&q.times(&quotient).ok()?).ok()?;
         let same = remainder == *equation || remainder.negate().ok()? == *equation;
         same.then(|| (p.clone(), q.clone()))
     })
@@ -206,7 +245,7 @@ fn solved(equation: &Poly) -> Result<Option<(Symbol, Poly)>, Undecidable> {
             continue;
         }
         let term = Poly::from_monomial(monomial.clone(), *coefficient);
-        let rest = equation.sub(&term)?;
+        let rest = equation.minus(&term)?;
         if rest.mentions(&symbol.name) {
             continue;
         }

@@ -31,6 +31,7 @@ pub(super) fn requirement(
         return None;
     }
     let mut candidates = divisibility(left, right).unwrap_or_default();
+    candidates.truncate(MOST_CANDIDATES);
     candidates.extend(itself(left, comparison, right).ok());
     candidates.retain(|candidate| {
         let symbols = || {
@@ -42,7 +43,6 @@ pub(super) fn requirement(
         };
         symbols().next().is_some() && symbols().all(|symbol| symbol.kind != SymbolKind::Count)
     });
-    candidates.truncate(MOST_CANDIDATES);
     let helps = |chosen: &[&Candidate]| {
         let mut more = facts.clone();
         for candidate in chosen {
@@ -51,6 +51,11 @@ pub(super) fn requirement(
         more.prove(left, comparison, right)
             && !more.contradiction()
             && !forces_zero(facts, &more, left, right)
+    };
+    // One clause, then two; an equation that follows from neither stands last.
+    let last = match comparison {
+        Comparison::Eq if candidates.len() > 1 => candidates.pop(),
+        _ => None,
     };
     for candidate in &candidates {
         if helps(&[candidate]) {
@@ -64,7 +69,7 @@ pub(super) fn requirement(
             }
         }
     }
-    None
+    last.filter(|last| helps(&[last])).map(|last| last.text)
 }
 
 /// Whether the new facts allow a generic no value but 0: `H == 3 * H` is no help.
@@ -103,10 +108,7 @@ fn divisibility(left: &Poly, right: &Poly) -> Result<Vec<Candidate>, Undecidable
         dividends.dedup();
         for dividend in dividends.into_iter().filter(|dividend| *dividend != q) {
             let quotient = dividend.quotient(&q)?;
-            let remainder = DimTree::Rem(
-                Box::new(dividend.to_tree().clone()),
-                Box::new(q.to_tree().clone()),
-            );
+            let remainder = DimTree::Rem(Box::new(dividend.to_tree()), Box::new(q.to_tree()));
             found.push(Candidate {
                 left: dividend.sub(&q.mul(&quotient)?)?,
                 comparison: Comparison::Eq,
@@ -166,8 +168,8 @@ fn itself(left: &Poly, comparison: Comparison, right: &Poly) -> Result<Candidate
                 terms.insert(monomial.clone(), size);
             }
         }
-        let shown = show::tree(&terms, &order);
-        Ok(Poly::from_terms(terms, shown))
+        let tree = show::tree(&terms, &order);
+        Ok(Poly::from_terms(terms).written_as(tree))
     };
     let (small, large) = (side(-1)?, side(1)?);
     let (left, comparison, operator, right) = match (small.as_constant().is_some(), strict) {

@@ -122,9 +122,9 @@ impl Ord for Monomial {
 pub struct Poly {
     /// Coefficients that are not 0.
     terms: BTreeMap<Monomial, i64>,
-    /// An expression of the same value, in the author's form where that is as
-    /// short as the normal form.
-    shown: DimTree,
+    /// An expression of the same value in the author's form, if that is as short
+    /// as what would be made from the terms.
+    written: Option<Box<DimTree>>,
 }
 
 impl PartialEq for Poly {
@@ -150,23 +150,12 @@ impl Ord for Poly {
 impl Poly {
     /// A constant.
     pub fn constant(value: i64) -> Self {
-        let terms = (value != 0)
-            .then(|| (Monomial::one(), value))
-            .into_iter()
-            .collect();
-        Self {
-            terms,
-            shown: DimTree::Const(value),
-        }
+        Self::from_monomial(Monomial::one(), value)
     }
 
     /// A symbol.
     pub fn symbol(symbol: Symbol) -> Self {
-        let shown = DimTree::Atom(symbol.clone());
-        Self {
-            terms: BTreeMap::from([(Monomial::atom(Atom::Symbol(symbol)), 1)]),
-            shown,
-        }
+        Self::from_atom(Atom::Symbol(symbol))
     }
 
     /// The `Dim` generic `name`.
@@ -184,37 +173,32 @@ impl Poly {
         Self::symbol(Symbol::count(name))
     }
 
-    /// From terms; `hint` is some expression of the same value.
-    pub(super) fn from_terms(terms: BTreeMap<Monomial, i64>, hint: DimTree) -> Self {
-        let shown = show::shorter(&terms, hint);
-        Self { terms, shown }
-    }
-
-    /// From terms, for further arithmetic only: it does not print.
-    pub(super) fn from_terms_unshown(terms: BTreeMap<Monomial, i64>) -> Self {
+    /// From terms whose coefficients are not 0.
+    pub(super) fn from_terms(terms: BTreeMap<Monomial, i64>) -> Self {
         Self {
             terms,
-            shown: DimTree::Const(0),
+            written: None,
         }
     }
 
     /// One atom.
     pub(super) fn from_atom(atom: Atom) -> Self {
-        let shown = show::atom_tree(&atom);
-        Self {
-            terms: BTreeMap::from([(Monomial::atom(atom), 1)]),
-            shown,
-        }
+        Self::from_monomial(Monomial::atom(atom), 1)
     }
 
     /// `coefficient * monomial`.
     pub(super) fn from_monomial(monomial: Monomial, coefficient: i64) -> Self {
-        let terms: BTreeMap<_, _> = (coefficient != 0)
-            .then_some((monomial, coefficient))
-            .into_iter()
-            .collect();
-        let shown = show::tree(&terms, &[]);
-        Self { terms, shown }
+        let term = (coefficient != 0).then_some((monomial, coefficient));
+        Self::from_terms(term.into_iter().collect())
+    }
+
+    /// This polynomial, printed as `tree`, which has the same value, if that is
+    /// short enough.
+    pub(super) fn written_as(mut self, tree: DimTree) -> Self {
+        let made = show::tree(&self.terms, &tree.symbols());
+        let shorter = made.size() < tree.size();
+        self.written = Some(Box::new(if shorter { made } else { tree }));
+        self
     }
 
     /// The terms: monomials with coefficients that are not 0, smallest monomial first.
@@ -264,10 +248,8 @@ impl Poly {
     /// # Errors
     /// [`Undecidable::Overflow`] if a coefficient does not fit.
     pub fn add(&self, other: &Self) -> Result<Self, Undecidable> {
-        let mut terms = self.terms.clone();
-        add_terms(&mut terms, other, 1)?;
-        let hint = DimTree::Add(Box::new(self.shown.clone()), Box::new(other.shown.clone()));
-        Ok(Self::from_terms(terms, hint))
+        let tree = DimTree::Add(Box::new(self.to_tree()), Box::new(other.to_tree()));
+        Ok(self.plus(other)?.written_as(tree))
     }
 
     /// `self - other`.
@@ -275,10 +257,8 @@ impl Poly {
     /// # Errors
     /// [`Undecidable::Overflow`] if a coefficient does not fit.
     pub fn sub(&self, other: &Self) -> Result<Self, Undecidable> {
-        let mut terms = self.terms.clone();
-        add_terms(&mut terms, other, -1)?;
-        let hint = DimTree::Sub(Box::new(self.shown.clone()), Box::new(other.shown.clone()));
-        Ok(Self::from_terms(terms, hint))
+        let tree = DimTree::Sub(Box::new(self.to_tree()), Box::new(other.to_tree()));
+        Ok(self.minus(other)?.written_as(tree))
     }
 
     /// `self * other`.
@@ -287,6 +267,32 @@ impl Poly {
     /// [`Undecidable::Overflow`] if a coefficient or an exponent does not fit,
     /// or if the product has too many terms to work with.
     pub fn mul(&self, other: &Self) -> Result<Self, Undecidable> {
+        let tree = DimTree::Mul(Box::new(self.to_tree()), Box::new(other.to_tree()));
+        Ok(self.times(other)?.written_as(tree))
+    }
+
+    /// `self + other`, for proofs: it keeps no author's form.
+    pub(super) fn plus(&self, other: &Self) -> Result<Self, Undecidable> {
+        let mut terms = self.terms.clone();
+        add_terms(&mut terms, other)?;
+        Ok(Self::from_terms(terms))
+    }
+
+    /// `self - other`, for proofs.
+    pub(super) fn minus(&self, other: &Self) -> Result<Self, Undecidable> {
+        let mut terms = self.terms.clone();
+        for (monomial, coefficient) in &other.terms {
+            let left = terms.get(monomial).copied().unwrap_or(0);
+            let left = left
+                .checked_sub(*coefficient)
+                .ok_or(Undecidable::Overflow)?;
+            set_term(&mut terms, monomial.clone(), left);
+        }
+        Ok(Self::from_terms(terms))
+    }
+
+    /// `self * other`, for proofs.
+    pub(super) fn times(&self, other: &Self) -> Result<Self, Undecidable> {
         if self.terms.len().saturating_mul(other.terms.len()) > MOST_TERMS {
             return Err(Undecidable::Overflow);
         }
@@ -298,24 +304,17 @@ impl Poly {
                 add_term(&mut terms, monomial.times(other_monomial)?, product)?;
             }
         }
-        let hint = DimTree::Mul(Box::new(self.shown.clone()), Box::new(other.shown.clone()));
-        Ok(Self::from_terms(terms, hint))
+        Ok(Self::from_terms(terms))
     }
 
-    /// `self * factor`.
-    ///
-    /// # Errors
-    /// [`Undecidable::Overflow`] if a coefficient does not fit.
-    pub fn scale(&self, factor: i64) -> Result<Self, Undecidable> {
-        Self::constant(factor).mul(self)
+    /// `self * factor`, for proofs.
+    pub(super) fn scale(&self, factor: i64) -> Result<Self, Undecidable> {
+        Self::constant(factor).times(self)
     }
 
-    /// `-self`.
-    ///
-    /// # Errors
-    /// [`Undecidable::Overflow`] if a coefficient does not fit.
-    pub fn negate(&self) -> Result<Self, Undecidable> {
-        Self::constant(0).sub(self)
+    /// `-self`, for proofs.
+    pub(super) fn negate(&self) -> Result<Self, Undecidable> {
+        Self::constant(0).minus(self)
     }
 
     /// The symbols in it, those inside atoms included.
@@ -380,10 +379,9 @@ impl Poly {
             Atom::Min(arms) => Self::least(&substitute_all(arms, map)?),
             Atom::Max(arms) => Self::greatest(&substitute_all(arms, map)?),
         })?;
-        let hint = self
-            .shown
-            .substitute(&|name| map.get(name).map(|poly| poly.shown.clone()));
-        Ok(Self::from_terms(value.terms, hint))
+        let tree = self.to_tree();
+        let tree = tree.substitute(&|name| map.get(name).map(Self::to_tree));
+        Ok(value.written_as(tree))
     }
 
     /// The polynomial with every atom of its terms replaced.
@@ -400,38 +398,35 @@ impl Poly {
                 }
                 let value = replacement(atom)?;
                 for _ in 0..*exponent {
-                    product = product.mul(&value)?;
+                    product = product.times(&value)?;
                 }
             }
-            add_terms(&mut sum, &product, 1)?;
+            add_terms(&mut sum, &product)?;
             if sum.len() > MOST_TERMS {
                 return Err(Undecidable::Overflow);
             }
         }
-        let shown = show::tree(&sum, &self.shown.symbols());
-        Ok(Self { terms: sum, shown })
+        Ok(Self::from_terms(sum))
     }
 
-    /// As an expression.
-    pub fn to_tree(&self) -> &DimTree {
-        &self.shown
+    /// As an expression: in the author's form where that is as short as one made
+    /// from the terms.
+    pub fn to_tree(&self) -> DimTree {
+        match &self.written {
+            Some(tree) => (**tree).clone(),
+            None => show::tree(&self.terms, &[]),
+        }
     }
 
-    /// As the descriptor has it, in the author's form. None if it mentions the
-    /// element count of a pack.
+    /// As the descriptor has it. None if it mentions the element count of a pack.
     pub fn to_expr(&self) -> Option<ir::DimExpr> {
-        self.shown.to_expr()
-    }
-
-    /// This polynomial, printed as `hint` if that is short enough.
-    pub(super) fn shown_as(self, hint: DimTree) -> Self {
-        Self::from_terms(self.terms, hint)
+        self.to_tree().to_expr()
     }
 }
 
 impl std::fmt::Display for Poly {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.shown.fmt(f)
+        self.to_tree().fmt(f)
     }
 }
 
@@ -445,17 +440,10 @@ fn substitute_all(arms: &[Poly], map: &BTreeMap<String, Poly>) -> Result<Vec<Pol
     arms.iter().map(|arm| arm.substitute(map)).collect()
 }
 
-/// `terms += factor * other`.
-fn add_terms(
-    terms: &mut BTreeMap<Monomial, i64>,
-    other: &Poly,
-    factor: i64,
-) -> Result<(), Undecidable> {
+/// `terms += other`.
+fn add_terms(terms: &mut BTreeMap<Monomial, i64>, other: &Poly) -> Result<(), Undecidable> {
     for (monomial, coefficient) in &other.terms {
-        let coefficient = coefficient
-            .checked_mul(factor)
-            .ok_or(Undecidable::Overflow)?;
-        add_term(terms, monomial.clone(), coefficient)?;
+        add_term(terms, monomial.clone(), *coefficient)?;
     }
     Ok(())
 }
@@ -465,14 +453,16 @@ fn add_term(
     monomial: Monomial,
     coefficient: i64,
 ) -> Result<(), Undecidable> {
-    let sum = terms
-        .get(&monomial)
-        .copied()
-        .unwrap_or(0)
-        .checked_add(coefficient);
-    match sum.ok_or(Undecidable::Overflow)? {
-        0 => terms.remove(&monomial),
-        sum => terms.insert(monomial, sum),
-    };
+    let sum = terms.get(&monomial).copied().unwrap_or(0);
+    let sum = sum.checked_add(coefficient).ok_or(Undecidable::Overflow)?;
+    set_term(terms, monomial, sum);
     Ok(())
+}
+
+fn set_term(terms: &mut BTreeMap<Monomial, i64>, monomial: Monomial, coefficient: i64) {
+    if coefficient == 0 {
+        terms.remove(&monomial);
+    } else {
+        terms.insert(monomial, coefficient);
+    }
 }

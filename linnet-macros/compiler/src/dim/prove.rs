@@ -67,7 +67,7 @@ impl<'a> Prover<'a> {
 
     /// Whether the claim follows.
     pub(super) fn claim(&self, left: &Poly, comparison: Comparison, right: &Poly) -> bool {
-        let (Ok(above), Ok(below)) = (left.sub(right), right.sub(left)) else {
+        let (Ok(above), Ok(below)) = (left.minus(right), right.minus(left)) else {
             return false;
         };
         match comparison {
@@ -133,23 +133,21 @@ impl<'a> Prover<'a> {
         if content > 1 && reduced.coefficient(&Monomial::one()) % content != 0 {
             return true;
         }
+        let Ok(reduced) = reduced.shrink(content) else {
+            return false;
+        };
         let Ok(negated) = reduced.negate() else {
             return false;
         };
-        if self
-            .known
-            .nonzero
-            .iter()
-            .any(|known| *known == reduced || *known == negated)
-        {
-            return true;
-        }
-        self.positive(&reduced) || self.positive(&negated)
+        let mut known = self.known.nonzero.iter();
+        known.any(|known| *known == reduced || *known == negated)
+            || self.positive(&reduced)
+            || self.positive(&negated)
     }
 
     /// Whether it is at least 1.
     pub(super) fn positive(&self, poly: &Poly) -> bool {
-        poly.sub(&Poly::constant(1))
+        poly.minus(&Poly::constant(1))
             .is_ok_and(|less| self.nonnegative(&less))
     }
 
@@ -176,7 +174,7 @@ impl<'a> Prover<'a> {
     /// Whether it is at least 1, within a proof.
     pub(super) fn positive_inside(&self, reduced: &Poly) -> bool {
         reduced
-            .sub(&Poly::constant(1))
+            .minus(&Poly::constant(1))
             .is_ok_and(|less| self.nonnegative_inside(&less))
     }
 
@@ -209,7 +207,7 @@ impl<'a> Prover<'a> {
         // At most -1, if not at least 0.
         let negation = goal
             .negate()
-            .and_then(|negated| negated.sub(&Poly::constant(1)));
+            .and_then(|negated| negated.minus(&Poly::constant(1)));
         negation.is_ok_and(|negation| self.impossible(vec![negation]))
     }
 
@@ -265,8 +263,8 @@ impl<'a> Prover<'a> {
             Atom::Div(p, q) => {
                 if self.positive_inside(q) {
                     // 0 <= p - q * value <= q - 1
-                    let remainder = p.sub(&q.mul(&value)?)?;
-                    bounds.push(q.sub(&Poly::constant(1))?.sub(&remainder)?);
+                    let remainder = p.minus(&q.times(&value)?)?;
+                    bounds.push(q.minus(&Poly::constant(1))?.minus(&remainder)?);
                     bounds.push(remainder);
                     if self.nonnegative_inside(p) {
                         bounds.push(value);
@@ -275,7 +273,7 @@ impl<'a> Prover<'a> {
             }
             Atom::Min(arms) => {
                 for arm in arms {
-                    bounds.push(arm.sub(&value)?);
+                    bounds.push(arm.minus(&value)?);
                 }
                 if arms.iter().all(|arm| self.nonnegative_inside(arm)) {
                     bounds.push(value);
@@ -283,7 +281,7 @@ impl<'a> Prover<'a> {
             }
             Atom::Max(arms) => {
                 for arm in arms {
-                    bounds.push(value.sub(arm)?);
+                    bounds.push(value.minus(arm)?);
                 }
                 if arms.iter().any(|arm| self.nonnegative_inside(arm)) {
                     bounds.push(value);
@@ -366,9 +364,9 @@ impl<'a> Prover<'a> {
             let others = arms.iter().filter(|arm| *arm != chosen);
             let gaps = others.map(|arm| {
                 if least {
-                    arm.sub(chosen)
+                    arm.minus(chosen)
                 } else {
-                    chosen.sub(arm)
+                    chosen.minus(arm)
                 }
             });
             let Ok(gaps) = gaps.collect::<Result<Vec<_>, _>>() else {
@@ -385,8 +383,8 @@ impl<'a> Prover<'a> {
             return false;
         };
         let one = Poly::constant(1);
-        let above = nonzero.sub(&one);
-        let below = nonzero.negate().and_then(|negated| negated.sub(&one));
+        let above = nonzero.minus(&one);
+        let below = nonzero.negate().and_then(|negated| negated.minus(&one));
         let (Ok(above), Ok(below)) = (above, below) else {
             return false;
         };
@@ -442,7 +440,7 @@ fn products(bounds: &[Poly]) -> Vec<Poly> {
         for right in &factors[at..] {
             let small = degree(left) + degree(right) <= HIGHEST_DEGREE;
             if small && left.as_constant().is_none() && right.as_constant().is_none() {
-                all.extend(left.mul(right));
+                all.extend(left.times(right));
             }
             if all.len() >= MOST_BOUNDS {
                 return all;

@@ -78,7 +78,7 @@ impl Prover<'_> {
     }
 
     fn below(&self, a: &Poly, b: &Poly) -> bool {
-        b.sub(a)
+        b.minus(a)
             .is_ok_and(|difference| self.nonnegative_inside(&difference))
     }
 
@@ -113,7 +113,7 @@ impl Prover<'_> {
             return Ok(whole);
         }
         if !self.positive_inside(q) {
-            return whole.add(&Poly::opaque_quotient(rest, q.clone()));
+            return whole.plus(&Poly::opaque_quotient(rest, q.clone()));
         }
         for exact in &self.known.exact {
             let Some(times) = exact.divisor.exact_quotient(q) else {
@@ -121,14 +121,14 @@ impl Prover<'_> {
             };
             let (multiple, left) = rest.divide(&exact.dividend)?;
             if !multiple.is_zero() && left.terms().len() < rest.terms().len() {
-                whole = whole.add(&multiple.mul(&times)?.mul(&exact.quotient)?)?;
+                whole = whole.plus(&multiple.times(&times)?.times(&exact.quotient)?)?;
                 rest = left;
             }
         }
         if rest.is_zero() {
             return Ok(whole);
         }
-        whole.add(&self.fraction(&rest, q)?)
+        whole.plus(&self.fraction(&rest, q)?)
     }
 
     /// The quotient where polynomial division has nothing more to divide.
@@ -136,11 +136,11 @@ impl Prover<'_> {
         let one = Poly::constant(1);
         // 0 <= p < q, and -q <= p < 0.
         if self.nonnegative_inside(p) {
-            if self.nonnegative_inside(&q.sub(p)?.sub(&one)?) {
+            if self.nonnegative_inside(&q.minus(p)?.minus(&one)?) {
                 return Ok(Poly::constant(0));
             }
-        } else if self.nonnegative_inside(&p.negate()?.sub(&one)?)
-            && self.nonnegative_inside(&p.add(q)?)
+        } else if self.nonnegative_inside(&p.negate()?.minus(&one)?)
+            && self.nonnegative_inside(&p.plus(q)?)
         {
             return Ok(Poly::constant(-1));
         }
@@ -185,8 +185,8 @@ impl Prover<'_> {
         if factor > 1 && b.as_constant().is_none() {
             let part = rest.shrink(factor)?;
             let quotient = Poly::opaque_quotient(part.clone(), b.clone());
-            if self.reduce(&part.sub(&b.mul(&quotient)?)?)?.is_zero() {
-                return whole.add(&quotient.scale(factor)?);
+            if self.reduce(&part.minus(&b.times(&quotient)?)?)?.is_zero() {
+                return whole.plus(&quotient.scale(factor)?);
             }
         }
         a.quotient(b)
@@ -203,11 +203,10 @@ impl Prover<'_> {
             .collect();
         for atom in atoms {
             let Atom::Div(p, q) = &atom else { continue };
-            let product = q.mul(&Poly::from_atom(atom.clone()))?;
+            let product = q.times(&Poly::from_atom(atom.clone()))?;
             let (times, rest) = folded.divide(&product)?;
-            if !times.is_zero() && self.reduce(&p.sub(&product)?)?.is_zero() {
-                let terms = times.mul(p)?.add(&rest)?;
-                folded = Poly::from_terms(terms.terms().clone(), terms.to_tree().clone());
+            if !times.is_zero() && self.reduce(&p.minus(&product)?)?.is_zero() {
+                folded = times.times(p)?.plus(&rest)?;
             }
         }
         Ok(folded)

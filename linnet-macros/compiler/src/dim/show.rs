@@ -6,16 +6,6 @@ use std::collections::BTreeMap;
 use super::poly::{Atom, Monomial, Poly};
 use super::tree::{DimTree, Symbol};
 
-/// `hint`, or the form made from `terms` if that is shorter. Both have the same value.
-pub(super) fn shorter(terms: &BTreeMap<Monomial, i64>, hint: DimTree) -> DimTree {
-    let made = tree(terms, &hint.symbols());
-    if made.size() < hint.size() {
-        made
-    } else {
-        hint
-    }
-}
-
 /// An expression made from `terms`. Names stand in the order of `order`; those
 /// that it lacks follow, sorted.
 pub(super) fn tree(terms: &BTreeMap<Monomial, i64>, order: &[Symbol]) -> DimTree {
@@ -104,16 +94,14 @@ fn product(monomial: &Monomial, coefficient: i64, order: &[Symbol]) -> DimTree {
 pub(super) fn atom_tree(atom: &Atom) -> DimTree {
     match atom {
         Atom::Symbol(symbol) => DimTree::Atom(symbol.clone()),
-        Atom::Div(p, q) => {
-            DimTree::Div(Box::new(p.to_tree().clone()), Box::new(q.to_tree().clone()))
-        }
+        Atom::Div(p, q) => DimTree::Div(Box::new(p.to_tree()), Box::new(q.to_tree())),
         Atom::Min(arms) => fold(arms, DimTree::Min),
         Atom::Max(arms) => fold(arms, DimTree::Max),
     }
 }
 
 fn fold(arms: &[Poly], node: fn(Box<DimTree>, Box<DimTree>) -> DimTree) -> DimTree {
-    let trees = arms.iter().map(|arm| arm.to_tree().clone());
+    let trees = arms.iter().map(Poly::to_tree);
     trees
         .reduce(|a, b| node(Box::new(a), Box::new(b)))
         .unwrap_or(DimTree::Const(0))
@@ -125,19 +113,19 @@ fn remainder(terms: &BTreeMap<Monomial, i64>, order: &[Symbol]) -> Option<DimTre
     for (atom, _) in atoms {
         let Atom::Div(p, q) = atom else { continue };
         let quotient = Poly::from_atom(atom.clone());
-        let whole = p.sub(&q.mul(&quotient).ok()?).ok()?;
+        let whole = p.minus(&q.times(&quotient).ok()?).ok()?;
         let (leading, unit) = whole.leading()?;
         let factor = terms.get(leading).copied().unwrap_or(0);
         if factor == 0 || factor.checked_rem(unit) != Some(0) {
             continue;
         }
         let factor = factor.checked_div(unit)?;
-        let all = Poly::from_terms_unshown(terms.clone());
-        let rest = all.sub(&whole.scale(factor).ok()?).ok()?;
+        let all = Poly::from_terms(terms.clone());
+        let rest = all.minus(&whole.scale(factor).ok()?).ok()?;
         if rest.terms().len() + 1 >= terms.len() {
             continue;
         }
-        let part = DimTree::Rem(Box::new(p.to_tree().clone()), Box::new(q.to_tree().clone()));
+        let part = DimTree::Rem(Box::new(p.to_tree()), Box::new(q.to_tree()));
         let part = match factor {
             1 => part,
             _ => DimTree::Mul(Box::new(DimTree::Const(factor)), Box::new(part)),

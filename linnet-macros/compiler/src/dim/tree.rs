@@ -132,10 +132,11 @@ impl DimTree {
         })
     }
 
-    /// The number of nodes.
+    /// How long it is to read: `H + H` is longer than `2 * H`.
     pub(super) fn size(&self) -> usize {
         match self {
-            Self::Const(_) | Self::Atom(_) => 1,
+            Self::Const(_) => 1,
+            Self::Atom(_) => 2,
             Self::Add(a, b)
             | Self::Sub(a, b)
             | Self::Mul(a, b)
