@@ -28,12 +28,12 @@ pub fn expand_block(args: TokenStream, item: TokenStream, hash: u64) -> TokenStr
     let mut out = no_arguments(&args, "#[block]");
     out.extend(match item_keyword(&item).as_deref() {
         Some("impl") => expand_impl(item, hash),
-        _ => expand_struct(item),
+        _ => expand_struct(item, hash),
     });
     out
 }
 
-fn expand_struct(item: TokenStream) -> TokenStream {
+fn expand_struct(item: TokenStream, hash: u64) -> TokenStream {
     match syntax::parse_struct(item.clone()) {
         Ok(Parsed {
             item: block,
@@ -42,7 +42,7 @@ fn expand_struct(item: TokenStream) -> TokenStream {
             let errors = compile_errors(&errors);
             let rust_struct = emit::emit_struct(&block);
             let finish = quote!(::linnet_runtime::__private::declare_block);
-            let tell = protocol::struct_macro(&block.name, &item, &finish);
+            let tell = protocol::struct_macro(&block.name, hash, &item, &finish);
             quote!(#errors #rust_struct #tell)
         }
         Err(errors) => compile_errors(&errors),

@@ -5,8 +5,18 @@ use quote::{ToTokens, format_ident, quote};
 
 /// The macro by which the struct of a block hands its declaration to the
 /// `impl` below it. `finish` is called with `{ struct } { impl }`.
-pub fn struct_macro(name: &Ident, declaration: &TokenStream, finish: &TokenStream) -> TokenStream {
-    let macro_name = struct_macro_name(name);
+///
+/// It is found by an import and not by its own name: rustc calls a macro
+/// ambiguous that hides one of an outer module, and blocks of nested modules
+/// may share a name.
+pub fn struct_macro(
+    name: &Ident,
+    hash: u64,
+    declaration: &TokenStream,
+    finish: &TokenStream,
+) -> TokenStream {
+    let import = struct_macro_name(name);
+    let macro_name = format_ident!("{}_{:016x}", import, hash, span = name.span());
     quote! {
         #[doc(hidden)]
         #[allow(unused_macros)]
@@ -15,6 +25,9 @@ pub fn struct_macro(name: &Ident, declaration: &TokenStream, finish: &TokenStrea
                 #finish! { { #declaration } $implementation }
             };
         }
+        #[doc(hidden)]
+        #[allow(unused_imports)]
+        use #macro_name as #import;
     }
 }
 
