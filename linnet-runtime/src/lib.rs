@@ -35,6 +35,14 @@ pub use numerics::Numerics;
 pub use shape::{AnyShape, Shape};
 pub use tensor::{ErasedTensor, Tensor};
 
+pub use linnet_macros::{Tensor, block, index, op, s};
+
+/// What the macros call by themselves.
+#[doc(hidden)]
+pub mod __private {
+    pub use linnet_macros::{check_block, check_op, declare_block};
+}
+
 /// What a file that declares blocks or operations imports.
 pub mod prelude {
     pub use crate::block::{Block as _, Op as _};
@@ -42,4 +50,5 @@ pub mod prelude {
     pub use crate::dtype::{Element, Float, Int, bf16, f16};
     pub use crate::shape::{AnyShape, Shape};
     pub use crate::tensor::Tensor;
+    pub use linnet_macros::{Tensor, block, index, op, s};
 }
