@@ -18,6 +18,8 @@ mod error;
 mod isa;
 mod pool;
 mod simd;
+#[cfg(test)]
+mod testing;
 mod view;
 
 pub use cpu::{

@@ -205,3 +205,20 @@ impl<E: Element> Row<E> {
         }
     }
 }
+
+/// x = f(x) for `n` contiguous f32, as part of another kernel.
+///
+/// # Safety
+/// They must be valid for reading and writing.
+#[inline(always)]
+pub(crate) unsafe fn row_in_place<S: Simd>(s: S, op: UnaryOp, n: usize, x: *mut f32) {
+    Row {
+        op,
+        n,
+        x: x.cast_const(),
+        x_step: 1,
+        out: x,
+        out_step: 1,
+    }
+    .run(s);
+}

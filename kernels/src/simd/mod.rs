@@ -37,6 +37,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Runs a kernel with the instruction set enabled.
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output;
 
+    /// Asks for the cache line at `p`, which may be any address.
+    fn prefetch<T>(self, p: *const T);
     /// All lanes `x`.
     fn splat(self, x: f32) -> Self::F;
     /// Reads `LANES` elements.

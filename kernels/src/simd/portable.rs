@@ -27,6 +27,8 @@ impl Simd for Portable {
         kernel.run(self)
     }
     #[inline(always)]
+    fn prefetch<T>(self, _: *const T) {}
+    #[inline(always)]
     fn splat(self, x: f32) -> F {
         [x; LANES]
     }

@@ -65,6 +65,10 @@ impl Simd for Avx2 {
         intrinsics! { run_avx2(kernel, self) }
     }
     #[inline(always)]
+    fn prefetch<T>(self, p: *const T) {
+        intrinsics! { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+    }
+    #[inline(always)]
     fn splat(self, x: f32) -> __m256 {
         intrinsics! { _mm256_set1_ps(x) }
     }
@@ -189,6 +193,10 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
         intrinsics! { run_avx512(kernel, self) }
+    }
+    #[inline(always)]
+    fn prefetch<T>(self, p: *const T) {
+        intrinsics! { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {

@@ -1,4 +1,10 @@
-//! c[m, n] = sum_k a[m, k] * b[k, n]
+//! The matrix product: c[m, n] = sum_k a[m, k] b[k, n].
+//!
+//! [`blocked`] is the product in blocks, [`tile`] its inner loop, [`pack`] the copies it reads.
+
+pub(crate) mod blocked;
+pub(crate) mod pack;
+pub(crate) mod tile;
 
 use crate::cpu::Cpu;
 use crate::cpu::linear::{Epilogue, linear, linear_scratch};

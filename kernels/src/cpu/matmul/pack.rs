@@ -1,0 +1,54 @@
+//! Copies of operands in the order in which the tile reads them, as f32, padded with zeros.
+
+use crate::element::{Element, load_partial};
+use crate::simd::Simd;
+
+/// Packs `panel` rows of a matrix side by side: out[k * panel + i] = x[i, k], for k in
+/// 0..n_k, with rows `n_rows..panel` zero. Element (i, k) of x is at `x + i * row + k * step`.
+///
+/// # Safety
+/// The elements of x must be valid for reading and `n_k * panel` of `out` for writing;
+/// `panel` must be a multiple of LANES if `row` is 1.
+#[inline(always)]
+pub(crate) unsafe fn panel<S: Simd, E: Element>(
+    s: S,
+    x: *const E,
+    [row, step]: [usize; 2],
+    n_rows: usize,
+    n_k: usize,
+    panel: usize,
+    out: *mut f32,
+) {
+    // SAFETY: the caller vouches for the elements; all indices stay within n_rows, n_k and panel.
+    unsafe {
+        if row == 1 && panel.is_multiple_of(S::LANES) {
+            for k in 0..n_k {
+                let (x, out) = (x.add(k * step), out.add(k * panel));
+                // The next but few rows of x; a strided walk is not prefetched by itself.
+                s.prefetch(x.wrapping_add(AHEAD * step));
+                for i in (0..panel).step_by(S::LANES) {
+                    let v = if i + S::LANES <= n_rows {
+                        E::load(s, x.add(i))
+                    } else {
+                        load_partial(s, x.wrapping_add(i), n_rows.saturating_sub(i))
+                    };
+                    s.store(out.add(i), v);
+                }
+            }
+            return;
+        }
+        for i in 0..n_rows {
+            for k in 0..n_k {
+                *out.add(k * panel + i) = (*x.add(i * row + k * step)).to_f32();
+            }
+        }
+        for i in n_rows..panel {
+            for k in 0..n_k {
+                *out.add(k * panel + i) = 0.0;
+            }
+        }
+    }
+}
+
+/// Rows that a packing loop prefetches ahead.
+const AHEAD: usize = 8;

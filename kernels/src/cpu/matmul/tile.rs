@@ -1,0 +1,111 @@
+//! The register tile of the matrix product: MR rows by NR = 2 vectors of columns.
+//!
+//! c[i, j] = sum_k a[i, k] b[k, j]. Each step of k reads 2 vectors of b and broadcasts MR
+//! elements of a for 2 MR FMAs. MR is chosen so that the 2 MR sums, 2 vectors of b and one
+//! broadcast fill the registers: 6 on AVX2 (12 + 2 + 1 of 16), 12 on AVX-512 (24 + 2 + 1 of
+//! 32), 4 with four lanes (8 + 2 + 1 of 16). Two FMAs a cycle then need (MR + 2) / MR loads,
+//! which is below what the load units do: the tile is bound by the FMA units.
+
+use crate::simd::Simd;
+
+/// Vectors of columns in a tile.
+pub(crate) const NR_VECTORS: usize = 2;
+/// Elements of the largest tile (12 rows of 2 vectors of 16 lanes).
+pub(crate) const MAX_TILE: usize = 12 * NR_VECTORS * 16;
+
+/// The sums of one tile over `k` steps, plus what `out` holds if `accumulate`, into `out`
+/// (MR rows, `out_stride` apart, of NR elements).
+///
+/// Element (i, k) of a is at `a + i * a_row + k * a_step`; row k of b at `b + k * b_step`.
+///
+/// # Safety
+/// All these elements must be valid for reading, those of `out` for writing.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(crate) unsafe fn tile<S: Simd>(
+    s: S,
+    k: usize,
+    a: *const f32,
+    [a_row, a_step]: [usize; 2],
+    b: *const f32,
+    b_step: usize,
+    out: *mut f32,
+    out_stride: usize,
+    accumulate: bool,
+) {
+    // SAFETY: the caller's duty is the same. MR is a constant of S, so one arm remains.
+    unsafe {
+        match S::MR {
+            12 => rows::<S, 12>(
+                s,
+                k,
+                a,
+                [a_row, a_step],
+                b,
+                b_step,
+                out,
+                out_stride,
+                accumulate,
+            ),
+            6 => rows::<S, 6>(
+                s,
+                k,
+                a,
+                [a_row, a_step],
+                b,
+                b_step,
+                out,
+                out_stride,
+                accumulate,
+            ),
+            4 => rows::<S, 4>(
+                s,
+                k,
+                a,
+                [a_row, a_step],
+                b,
+                b_step,
+                out,
+                out_stride,
+                accumulate,
+            ),
+            _ => unreachable!("every instance's MR has an arm"),
+        }
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn rows<S: Simd, const MR: usize>(
+    s: S,
+    k: usize,
+    mut a: *const f32,
+    [a_row, a_step]: [usize; 2],
+    mut b: *const f32,
+    b_step: usize,
+    out: *mut f32,
+    out_stride: usize,
+    accumulate: bool,
+) {
+    let mut sums = [[s.splat(0.0); NR_VECTORS]; MR];
+    // SAFETY: the caller of `tile` vouches for every element these loops touch.
+    unsafe {
+        for _ in 0..k {
+            let b0 = s.load(b);
+            let b1 = s.load(b.add(S::LANES));
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let a = s.splat(*a.add(i * a_row));
+                sum[0] = s.fma(a, b0, sum[0]);
+                sum[1] = s.fma(a, b1, sum[1]);
+            }
+            a = a.wrapping_add(a_step);
+            b = b.wrapping_add(b_step);
+        }
+        for (i, sum) in sums.iter().enumerate() {
+            for (j, &v) in sum.iter().enumerate() {
+                let p = out.add(i * out_stride + j * S::LANES);
+                s.store(p, if accumulate { s.add(v, s.load(p)) } else { v });
+            }
+        }
+    }
+}
