@@ -135,7 +135,16 @@ impl Facts {
     /// Whether the claim holds for every assignment that satisfies the facts
     /// and makes every divisor positive. False also where that is not known.
     pub fn prove(&self, left: &Poly, comparison: Comparison, right: &Poly) -> bool {
-        Prover::new(&self.known).claim(left, comparison, right)
+        self.assumes(left, comparison, right)
+            || Prover::new(&self.known).claim(left, comparison, right)
+    }
+
+    /// Whether the claim was assumed as it stands.
+    fn assumes(&self, left: &Poly, comparison: Comparison, right: &Poly) -> bool {
+        let mut claims = self.claims.iter();
+        claims.any(|claim| {
+            claim.comparison == comparison && claim.left == *left && claim.right == *right
+        })
     }
 
     /// Whether the claim fails for every assignment that satisfies the facts:

@@ -6,7 +6,7 @@
 //! of their own, products of two known bounds as further bounds. Minima and
 //! maxima are taken apart by cases.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::known::Known;
@@ -39,6 +39,8 @@ pub(super) struct Prover<'a> {
     splits: u32,
     depth: Cell<u32>,
     fuel: Cell<u64>,
+    /// Answers of proofs within this one: whether each is at least 0.
+    inner: RefCell<BTreeMap<Poly, bool>>,
 }
 
 impl<'a> Prover<'a> {
@@ -50,6 +52,7 @@ impl<'a> Prover<'a> {
             splits: SPLITS,
             depth: Cell::new(0),
             fuel: Cell::new(FUEL),
+            inner: RefCell::default(),
         }
     }
 
@@ -165,9 +168,16 @@ impl<'a> Prover<'a> {
         if self.depth.get() >= DEEPEST {
             return reduced.plainly_nonnegative() || self.known.nonnegative.contains(reduced);
         }
+        let outermost = self.depth.get() == 0;
+        if outermost && let Some(answer) = self.inner.borrow().get(reduced) {
+            return *answer;
+        }
         self.depth.set(self.depth.get() + 1);
         let answer = self.nonnegative_reduced(reduced);
         self.depth.set(self.depth.get() - 1);
+        if outermost {
+            self.inner.borrow_mut().insert(reduced.clone(), answer);
+        }
         answer
     }
 
@@ -219,12 +229,13 @@ impl<'a> Prover<'a> {
         if self.infeasible(&bounds) {
             return true;
         }
-        if self.depth.get() < DEEPEST && self.infeasible(&products(&bounds)) {
+        if self.depth.get() > 0 {
+            return false;
+        }
+        if self.infeasible(&products(&bounds)) {
             return true;
         }
-        self.splits > 0
-            && self.depth.get() == 0
-            && (self.by_cases_of_extremum(&claims, &bounds) || self.by_sign(&claims))
+        self.splits > 0 && (self.by_cases_of_extremum(&claims, &bounds) || self.by_sign(&claims))
     }
 
     /// All that is at least 0: what is known, the claims, and what their atoms imply.
@@ -252,7 +263,11 @@ impl<'a> Prover<'a> {
             }
             at += 1;
         }
-        Ok(bounds)
+        Ok(if claims.is_empty() {
+            bounds
+        } else {
+            connected(bounds, claims.len())
+        })
     }
 
     /// What an atom implies by itself.
@@ -402,6 +417,7 @@ impl<'a> Prover<'a> {
             splits: self.splits - 1,
             depth: Cell::new(0),
             fuel: Cell::new(self.fuel.get()),
+            inner: RefCell::default(),
         };
         let claims: Result<Vec<_>, _> = claims.iter().map(|claim| case.reduce(claim)).collect();
         let answer = claims.is_ok_and(|claims| case.impossible(claims));
@@ -417,6 +433,30 @@ fn tighten(bound: &Poly) -> Poly {
         return bound.clone();
     }
     bound.shrink(content).unwrap_or_else(|_| bound.clone())
+}
+
+/// The first `n_claims` bounds and those that share symbols with them, directly or not.
+fn connected(bounds: Vec<Poly>, n_claims: usize) -> Vec<Poly> {
+    let symbols: Vec<BTreeSet<_>> = bounds.iter().map(Poly::symbols).collect();
+    let mut kept: Vec<bool> = (0..bounds.len()).map(|at| at < n_claims).collect();
+    let mut reached: BTreeSet<_> = symbols[..n_claims].iter().flatten().cloned().collect();
+    loop {
+        let mut grown = false;
+        for (at, symbols) in symbols.iter().enumerate() {
+            if !kept[at] && (symbols.is_empty() || !symbols.is_disjoint(&reached)) {
+                kept[at] = true;
+                grown = true;
+                reached.extend(symbols.iter().cloned());
+            }
+        }
+        if !grown {
+            break;
+        }
+    }
+    let bounds = bounds.into_iter().zip(kept);
+    bounds
+        .filter_map(|(bound, kept)| kept.then_some(bound))
+        .collect()
 }
 
 /// Products of pairs of bounds, after the bounds themselves.

@@ -27,6 +27,12 @@ fn from_syn(expr: &syn::Expr) -> DimTree {
             syn::Lit::Int(value) => DimTree::Const(value.base10_parse().expect("an i64")),
             _ => panic!("not an integer"),
         },
+        syn::Expr::Unary(minus) => {
+            let DimTree::Const(value) = from_syn(&minus.expr) else {
+                panic!("not a constant")
+            };
+            DimTree::Const(-value)
+        }
         syn::Expr::Path(path) => {
             let name = path.path.get_ident().expect("a name").to_string();
             let kind = kind(&name);
