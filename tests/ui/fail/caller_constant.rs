@@ -1,0 +1,26 @@
+use linnet_runtime::{nn::embedding::embedding, prelude::*};
+
+#[block]
+pub struct Model<Vocab: Dim, H: Dim, T: Float> {
+    #[param]
+    wte: Tensor![Vocab, H; T],
+}
+
+#[block]
+impl Model {
+    #[entry]
+    pub fn embed<B: Dim, S: Dim>(&self, tokens: Tensor![B, S; i32]) -> Tensor![B, S, H; T] {
+        embedding(tokens, self.wte)
+    }
+}
+
+type Small = Model<Const<100>, Const<8>, f32>;
+
+pub fn run(
+    model: &Small,
+    tokens: &Tensor<(Dyn, Dyn), i32>,
+) -> linnet_runtime::Result<Tensor<(Dyn, Dyn, Const<16>), f32>> {
+    model.embed(tokens)
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use linnet_runtime::prelude::*;
+
+#[op]
+pub fn example<B: Dim, T: Float>(x: Tensor![B; T]) -> Tensor![B; T] {
+    if x > 0.0 { x } else { -x }
+}
+
+fn main() {}

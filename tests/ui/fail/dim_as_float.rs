@@ -1,0 +1,8 @@
+use linnet_runtime::prelude::*;
+
+#[op]
+pub fn example<B: Dim, H: Dim, T: Float>(x: Tensor![B, H; T]) -> Tensor![B; T] {
+    x.sum(1) / H
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use linnet_runtime::prelude::*;
+
+#[op]
+pub fn example<B: Dim, M: Dim, T: Float>(x: Tensor![B; T]) -> Tensor![B, M; T] {
+    index!([b, m] = x[b])
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use linnet_runtime::prelude::*;
+
+#[block]
+pub struct Attention<Batch: Dim, H: Dim, Heads: Dim, T: Float> {
+    #[state]
+    cache: Tensor![Batch, Heads, H / Heads; T],
+}
+
+#[block]
+impl Attention {}
+
+fn main() {}

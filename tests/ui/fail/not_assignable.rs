@@ -1,0 +1,10 @@
+use linnet_runtime::prelude::*;
+
+#[op]
+pub fn example<B: Dim, T: Float>(x: Tensor![B; T]) -> Tensor![B; T] {
+    let y = x;
+    y = y + x;
+    y
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+use linnet_runtime::prelude::*;
+
+#[block]
+pub struct Cache<Batch: Dim, MaxSeq: Dim, D: Dim, T: Float> {
+    #[state]
+    keys: Tensor![Batch, MaxSeq, D; T],
+}
+
+#[block]
+impl Cache {
+    pub fn fill(&mut self, x: Tensor![Batch, D, MaxSeq; T]) {
+        self.keys = x;
+    }
+}
+
+fn main() {}

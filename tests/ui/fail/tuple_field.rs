@@ -1,0 +1,9 @@
+use linnet_runtime::prelude::*;
+
+#[op]
+pub fn example<B: Dim, T: Float>(x: Tensor![B; T]) -> Tensor![B; T] {
+    let pair = (x, x);
+    pair.2
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use linnet_runtime::prelude::*;
+
+#[op]
+#[require(S > 0)]
+pub fn example<B: Dim, S: Dim, T: Float>(x: Tensor![B, S; T]) -> Tensor![B; T] {
+    x.slice(s![.., S - 1])
+}
+
+fn main() {}
