@@ -5,6 +5,38 @@
 //! that type promises about dimensions is proved from the facts of
 //! `#[require(..)]` or reported. After an error the value's type is unknown,
 //! and what uses it stays silent.
+//!
+//! To read it, start with `block` (one item), `function` (one function) and
+//! `expr` (one expression). Calls are in `call` and `infer`, `index!` is in
+//! `index`, `s![..]` in `slice`. A new rule is a variant of
+//! [`Rule`](crate::diagnostic::Rule) and one place that reports it.
+
+mod agree;
+mod block;
+mod body;
+mod builtin;
+mod call;
+mod control;
+mod declared;
+mod expr;
+mod function;
+mod index;
+mod infer;
+mod library;
+mod literal;
+mod member;
+mod nearest;
+mod obligation;
+mod operator;
+mod recursion;
+mod scope;
+mod shape;
+mod signature;
+mod slice;
+mod stmt;
+#[cfg(test)]
+mod tests;
+mod types;
 
 use crate::ast;
 use crate::diagnostic::Checked;
@@ -15,17 +47,17 @@ use crate::ir;
 /// `signatures` are those of all blocks and operations that `decl` and `imp`
 /// name, under the paths by which they name them.
 pub fn check_block(
-    _decl: &ast::BlockDecl,
-    _imp: &ast::ImplDecl,
-    _signatures: &[ast::Signature],
+    decl: &ast::BlockDecl,
+    imp: &ast::ImplDecl,
+    signatures: &[ast::Signature],
 ) -> Checked<ir::BlockDescriptor> {
-    Checked::failed(Vec::new())
+    block::check_block(decl, imp, signatures)
 }
 
 /// Checks an operation's body and lowers it.
 ///
 /// `signatures` are those of all operations that the body names, under the
 /// paths by which it names them.
-pub fn check_op(_decl: &ast::OpDecl, _signatures: &[ast::Signature]) -> Checked<ir::OpDescriptor> {
-    Checked::failed(Vec::new())
+pub fn check_op(decl: &ast::OpDecl, signatures: &[ast::Signature]) -> Checked<ir::OpDescriptor> {
+    block::check_op(decl, signatures)
 }

@@ -1,0 +1,80 @@
+//! What the tests share: one source text in, types or diagnostics out.
+
+use crate::diagnostic::{Checked, Diagnostic};
+use crate::ir;
+use crate::syntax::{self, SourceFile};
+
+/// Everything that a source declares, checked and lowered.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    /// Its blocks.
+    pub(super) blocks: Vec<ir::BlockDescriptor>,
+    /// Its operations.
+    pub(super) ops: Vec<ir::OpDescriptor>,
+    /// Everything that is wrong with it.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+impl Program {
+    /// A function of a block, `Block::function`, or of an operation.
+    pub(super) fn function(&self, name: &str) -> &ir::Function {
+        let found = match name.split_once("::") {
+            Some((block, function)) => self
+                .blocks
+                .iter()
+                .find(|known| known.name == block)
+                .and_then(|block| block.functions.iter().find(|known| known.name == function)),
+            None => self
+                .ops
+                .iter()
+                .map(|op| &op.function)
+                .find(|known| known.name == name),
+        };
+        found.unwrap_or_else(|| panic!("no function `{name}`"))
+    }
+}
+
+/// Parses and checks all items of a source.
+pub(super) fn check(source: &str) -> Program {
+    let file = syntax::parse_file(source).unwrap_or_else(|error| panic!("not Rust: {error}"));
+    let mut program = Program {
+        diagnostics: file.errors.clone(),
+        ..Program::default()
+    };
+    for op in &file.ops {
+        let signatures = file.signatures(&syntax::op_callee_paths(op));
+        let Checked { value, diagnostics } = super::super::check_op(op, &signatures);
+        program.ops.extend(value);
+        program.diagnostics.extend(diagnostics);
+    }
+    check_blocks(&file, &mut program);
+    program
+}
+
+fn check_blocks(file: &SourceFile, program: &mut Program) {
+    for (decl, imp) in &file.blocks {
+        let signatures = file.signatures(&syntax::block_callee_paths(imp, decl));
+        let Checked { value, diagnostics } = super::super::check_block(decl, imp, &signatures);
+        program.blocks.extend(value);
+        program.diagnostics.extend(diagnostics);
+    }
+}
+
+/// All diagnostics as text, each followed by the tokens that it is about.
+pub(super) fn text(program: &Program) -> String {
+    let parts = program.diagnostics.iter().map(|diagnostic| {
+        format!(
+            "{}\n  at `{}`",
+            diagnostic.text(),
+            syntax::text(&diagnostic.tokens)
+        )
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Checks a source that must pass.
+pub(super) fn passes(source: &str) -> Program {
+    let program = check(source);
+    assert!(program.diagnostics.is_empty(), "{}", text(&program));
+    program
+}
