@@ -70,10 +70,9 @@ pub fn check_op(tokens: TokenStream) -> TokenStream {
 fn item_hash(item: &TokenStream) -> u64 {
     let mut hasher = DefaultHasher::new();
     let tokens = TokenStream2::from(item.clone());
-    for token in tokens.clone() {
+    if let Some(token) = tokens.clone().into_iter().next() {
         let span = token.span().unwrap();
         (span.file(), span.line(), span.column()).hash(&mut hasher);
-        break;
     }
     tokens.to_string().hash(&mut hasher);
     hasher.finish()

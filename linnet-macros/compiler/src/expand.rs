@@ -5,19 +5,20 @@
 //! | `#[block] struct` | emits the Rust struct, and [tells](crate::protocol::struct_macro) the `impl` below of it |
 //! | `#[block] impl` | [asks](crate::protocol::ask_struct) for the struct |
 //! | `declare_block!` | has both: answers for the block from now on, and asks all items that it names |
-//! | `check_block!` | has their answers: checks, and emits the block |
+//! | `check_block!` | has their answers: checks, and emits the descriptor |
 //! | `#[op] fn` | answers for the operation, and asks all items that it names |
-//! | `check_op!` | has their answers: checks, and emits the operation |
+//! | `check_op!` | has their answers: checks, and emits the descriptor |
 //!
-//! An item answers before it is checked, so that errors in its bodies are no
-//! obstacle to those who use it. Errors in its declaration are: then it answers
-//! that it is broken, and those who use it are emitted unchecked until it is
-//! repaired.
+//! An item answers, and its Rust types and functions are emitted, before it is
+//! checked, so that errors in its bodies are no obstacle to those who use it.
+//! Errors in its declaration are: then it answers that it is broken, and those
+//! who use it are left unchecked until it is repaired. An item that is not
+//! checked or has errors gets no descriptor, and the crate does not compile.
 
 use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
 use quote::quote;
 
-use crate::ast::{BlockDecl, ImplDecl, OpDecl};
+use crate::ast::{BlockDecl, ImplDecl};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Parsed;
 use crate::{check, emit, protocol, syntax};
@@ -61,13 +62,12 @@ fn expand_impl(item: TokenStream, hash: u64) -> TokenStream {
 
 /// `declare_block! { { struct } { { impl } { hash } } }`.
 pub fn declare_block(tokens: TokenStream) -> TokenStream {
-    let Some([declaration, implementation]) = groups(tokens) else {
+    let Some([declaration, rest]) = groups(tokens) else {
         return misuse("declare_block");
     };
-    let Some([implementation, hash]) = groups(implementation.stream()) else {
+    let Some([implementation, hash]) = groups(rest.stream()) else {
         return misuse("declare_block");
     };
-    let hash = hash.stream().to_string().parse().unwrap_or(0);
     let (block, functions) = match parse_block(&declaration, &implementation) {
         Ok(parsed) => parsed,
         Err(errors) => return compile_errors(&errors),
@@ -79,19 +79,22 @@ pub fn declare_block(tokens: TokenStream) -> TokenStream {
     };
     // Those of the struct are reported where the struct stands.
     let errors = compile_errors(&functions.errors);
-    let answers = protocol::answer_macro(&block.item.name, &block.item.vis, hash, &answer);
+    let (block, functions) = (block.item, functions.item);
+    let number = parse_hash(&hash);
+    let answers = protocol::answer_macro(&block.name, &block.vis, number, &answer);
+    let items = emit::emit_block(&block, &functions, number);
     let finish = quote!(::linnet_runtime::__private::check_block);
-    let paths = syntax::block_callee_paths(&functions.item, &block.item);
-    let ask = protocol::ask(&paths, &finish, &quote!(#declaration #implementation));
-    quote!(#errors #answers #ask)
+    let paths = syntax::block_callee_paths(&functions, &block);
+    let ask = protocol::ask(&paths, &finish, &quote!(#declaration #implementation #hash));
+    quote!(#errors #answers #items #ask)
 }
 
-/// `check_block! { { { struct } { impl } } [ answers ] }`.
+/// `check_block! { { { struct } { impl } { hash } } [ answers ] }`.
 pub fn check_block(tokens: TokenStream) -> TokenStream {
     let Some([payload, answers]) = groups(tokens) else {
         return misuse("check_block");
     };
-    let Some([declaration, implementation]) = groups(payload.stream()) else {
+    let Some([declaration, implementation, hash]) = groups(payload.stream()) else {
         return misuse("check_block");
     };
     let (block, functions) = match parse_block(&declaration, &implementation) {
@@ -102,23 +105,20 @@ pub fn check_block(tokens: TokenStream) -> TokenStream {
         Ok(answers) => answers,
         Err(error) => return error.into_compile_error(),
     };
-    let is_sound = block.errors.is_empty() && functions.errors.is_empty() && !answers.any_broken;
-    let (block, functions) = (block.item, functions.item);
-    if !is_sound {
-        return emit::emit_block(&block, &functions, None);
+    if answers.any_broken || !block.errors.is_empty() || !functions.errors.is_empty() {
+        return TokenStream::new();
     }
-    let checked = check::check_block(&block, &functions, &answers.signatures);
-    let errors = compile_errors(&checked.diagnostics);
-    let lowered = match checked.diagnostics.is_empty() {
-        true => checked.value,
-        false => None,
-    };
-    let items = emit::emit_block(&block, &functions, lowered.as_ref());
-    quote!(#errors #items)
+    let checked = check::check_block(&block.item, &functions.item, &answers.signatures);
+    match checked.value {
+        Some(lowered) if checked.diagnostics.is_empty() => {
+            emit::emit_block_descriptor(&block.item.name, parse_hash(&hash), &lowered)
+        }
+        _ => compile_errors(&checked.diagnostics),
+    }
 }
 
-/// Parses both halves of a block. The struct comes out of a macro; its tokens
-/// are moved to where they were written, which the tokens of the `impl` know.
+/// Both halves of a block. The struct comes out of a macro; its tokens are
+/// moved to where they were written, which the tokens of the `impl` know.
 type ParsedBlock = (Parsed<BlockDecl>, Parsed<ImplDecl>);
 
 fn parse_block(
@@ -130,6 +130,10 @@ fn parse_block(
     let declaration = protocol::resolved_at(declaration.stream(), source);
     let block = syntax::parse_struct(declaration)?;
     Ok((block, functions))
+}
+
+fn parse_hash(hash: &Group) -> u64 {
+    hash.stream().to_string().parse().unwrap_or(0)
 }
 
 /// `#[op]` on a function. `hash` differs between any two items of a crate.
@@ -145,50 +149,40 @@ pub fn expand_op(args: TokenStream, item: TokenStream, hash: u64) -> TokenStream
     let errors = compile_errors(&op.errors);
     let function = &op.item.function;
     let answers = protocol::answer_macro(&function.name, &function.vis, hash, &answer);
-    let paths = syntax::op_callee_paths(&op.item);
-    if paths.is_empty() {
-        let items = check_parsed_op(&op, &[], false);
-        return quote!(#errors #answers #items);
-    }
+    let items = emit::emit_op(&op.item, hash);
     let finish = quote!(::linnet_runtime::__private::check_op);
-    let ask = protocol::ask(&paths, &finish, &quote!({ #args } { #item }));
-    quote!(#errors #answers #ask)
+    let paths = syntax::op_callee_paths(&op.item);
+    let hash = Literal::u64_unsuffixed(hash);
+    let ask = protocol::ask(&paths, &finish, &quote!({ #args } { #item } { #hash }));
+    quote!(#errors #answers #items #ask)
 }
 
-/// `check_op! { { { args } { fn } } [ answers ] }`.
+/// `check_op! { { { args } { fn } { hash } } [ answers ] }`.
 pub fn check_op(tokens: TokenStream) -> TokenStream {
     let Some([payload, answers]) = groups(tokens) else {
         return misuse("check_op");
     };
-    let Some([args, function]) = groups(payload.stream()) else {
+    let Some([args, function, hash]) = groups(payload.stream()) else {
         return misuse("check_op");
     };
     let op = match syntax::parse_op(args.stream(), function.stream()) {
         Ok(op) => op,
         Err(errors) => return compile_errors(&errors),
     };
-    match protocol::parse_answers(answers.stream()) {
-        Ok(answers) => check_parsed_op(&op, &answers.signatures, answers.any_broken),
-        Err(error) => error.into_compile_error(),
-    }
-}
-
-fn check_parsed_op(
-    op: &Parsed<OpDecl>,
-    signatures: &[crate::ast::Signature],
-    any_broken: bool,
-) -> TokenStream {
-    if any_broken || !op.errors.is_empty() {
-        return emit::emit_op(&op.item, None);
-    }
-    let checked = check::check_op(&op.item, signatures);
-    let errors = compile_errors(&checked.diagnostics);
-    let lowered = match checked.diagnostics.is_empty() {
-        true => checked.value,
-        false => None,
+    let answers = match protocol::parse_answers(answers.stream()) {
+        Ok(answers) => answers,
+        Err(error) => return error.into_compile_error(),
     };
-    let items = emit::emit_op(&op.item, lowered.as_ref());
-    quote!(#errors #items)
+    if answers.any_broken || !op.errors.is_empty() {
+        return TokenStream::new();
+    }
+    let checked = check::check_op(&op.item, &answers.signatures);
+    match checked.value {
+        Some(lowered) if checked.diagnostics.is_empty() => {
+            emit::emit_op_descriptor(&op.item.function.name, parse_hash(&hash), &lowered)
+        }
+        _ => compile_errors(&checked.diagnostics),
+    }
 }
 
 /// `Tensor![..]` as a Rust type.

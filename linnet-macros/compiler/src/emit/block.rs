@@ -5,6 +5,7 @@ use quote::quote;
 
 use super::function::{documented, signature};
 use super::rust_type::{Scope, bound, default};
+use super::fallback::{descriptor_name, emit_stand_in};
 use super::{descriptor, descriptor_alias};
 use crate::ast::{BlockDecl, FnDecl, ImplDecl};
 use crate::ir::{BlockDescriptor, GenericKind, Receiver};
@@ -38,30 +39,12 @@ pub fn emit_struct(block: &BlockDecl) -> TokenStream {
     }
 }
 
-/// What a block implements: its descriptor and its typed entries. `lowered` is
-/// None where the block has errors.
-pub fn emit_block(
-    block: &BlockDecl,
-    implementation: &ImplDecl,
-    lowered: Option<&BlockDescriptor>,
-) -> TokenStream {
+/// What a block implements, apart from its descriptor: `Block`, and its typed
+/// entries. `hash` is that of [`emit_block_descriptor`].
+pub fn emit_block(block: &BlockDecl, implementation: &ImplDecl, hash: u64) -> TokenStream {
     let name = &block.name;
-    let empty;
-    let lowered = match lowered {
-        Some(lowered) => lowered,
-        None => {
-            empty = BlockDescriptor {
-                name: name.to_string(),
-                generics: Vec::new(),
-                requires: Vec::new(),
-                members: Vec::new(),
-                functions: Vec::new(),
-            };
-            &empty
-        }
-    };
-    let descriptor = descriptor::block(lowered);
-    let alias = descriptor_alias();
+    let stand_in = emit_stand_in(name, hash, "UNCHECKED_BLOCK");
+    let descriptor = descriptor_name(name, hash);
     let names: Vec<&Ident> = block.generics.iter().map(|generic| &generic.name).collect();
     let bounds = block.generics.iter().map(|generic| bound(generic.kind));
     let impl_generics = quote!(<#(#names: #bounds),*>);
@@ -72,7 +55,10 @@ pub fn emit_block(
             GenericKind::Dim => quote! {
                 ::linnet_runtime::StaticArg::Dim(<#name as ::linnet_runtime::Dim>::STATIC)
             },
-            GenericKind::Shape => quote!(::linnet_runtime::StaticArg::Dim(::core::option::Option::None)),
+            // Reported: a block has no pack.
+            GenericKind::Shape => quote! {
+                ::linnet_runtime::StaticArg::Dim(::core::option::Option::None)
+            },
             _ => quote! {
                 ::linnet_runtime::StaticArg::DType(<#name as ::linnet_runtime::Element>::DTYPE)
             },
@@ -93,33 +79,45 @@ pub fn emit_block(
         }
     });
     quote! {
-        #[allow(clippy::all)]
-        const _: () = {
-            #alias
-            static DESCRIPTOR: __d::BlockDescriptor = #descriptor;
+        #stand_in
 
-            #[automatically_derived]
-            impl #impl_generics ::linnet_runtime::Block for #ty {
-                const DESCRIPTOR: &'static __d::BlockDescriptor = &DESCRIPTOR;
+        #[automatically_derived]
+        impl #impl_generics ::linnet_runtime::Block for #ty {
+            const DESCRIPTOR: &'static ::linnet_runtime::descriptor::BlockDescriptor = &#descriptor;
 
-                fn generic_args() -> ::std::vec::Vec<::linnet_runtime::StaticArg> {
-                    ::std::vec![#(#static_args),*]
-                }
-
-                fn from_instance(instance: ::linnet_runtime::Instance) -> Self {
-                    Self { __instance: instance, __generics: ::core::marker::PhantomData }
-                }
-
-                fn instance(&self) -> &::linnet_runtime::Instance {
-                    &self.__instance
-                }
-
-                fn instance_mut(&mut self) -> &mut ::linnet_runtime::Instance {
-                    &mut self.__instance
-                }
+            fn generic_args() -> ::std::vec::Vec<::linnet_runtime::StaticArg> {
+                ::std::vec![#(#static_args),*]
             }
-        };
+
+            fn from_instance(instance: ::linnet_runtime::Instance) -> Self {
+                Self { __instance: instance, __generics: ::core::marker::PhantomData }
+            }
+
+            fn instance(&self) -> &::linnet_runtime::Instance {
+                &self.__instance
+            }
+
+            fn instance_mut(&mut self) -> &mut ::linnet_runtime::Instance {
+                &mut self.__instance
+            }
+        }
+
         #entries
+    }
+}
+
+/// The descriptor of a checked block.
+pub fn emit_block_descriptor(name: &Ident, hash: u64, lowered: &BlockDescriptor) -> TokenStream {
+    let descriptor_name = descriptor_name(name, hash);
+    let descriptor = descriptor::block(lowered);
+    let alias = descriptor_alias();
+    quote! {
+        #[doc(hidden)]
+        #[allow(non_upper_case_globals, clippy::all)]
+        static #descriptor_name: ::linnet_runtime::descriptor::BlockDescriptor = {
+            #alias
+            #descriptor
+        };
     }
 }
 

@@ -1,12 +1,11 @@
 //! Rust items: what a checked block or operation becomes.
 //!
-//! An item that has errors becomes the same Rust types and functions over an
-//! empty descriptor. They never run, since the crate does not compile, but
-//! rustc finds every name that the author's other code uses and reports
-//! nothing on top of our errors.
+//! Types and functions are emitted from the declaration alone, before the item
+//! is checked; its descriptor follows when it has been.
 
 mod block;
 mod descriptor;
+mod fallback;
 mod function;
 mod op;
 mod rust_type;
@@ -15,15 +14,15 @@ mod tensor_macro;
 #[cfg(test)]
 mod tests;
 
-pub use block::{emit_block, emit_struct};
-pub use op::emit_op;
+pub use block::{emit_block, emit_block_descriptor, emit_struct};
+pub use op::{emit_op, emit_op_descriptor};
 pub use tensor_macro::emit_tensor_type;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Names the module of descriptor types by one letter inside an anonymous
-/// constant, where it can meet no name of the author.
+/// Names the module of descriptor types by one letter, inside a block where
+/// it can meet no name of the author.
 fn descriptor_alias() -> TokenStream {
     quote! {
         #[allow(unused_imports)]
