@@ -176,8 +176,8 @@ pub enum Error {
     #[error(transparent)]
     Kernels(#[from] linnet_kernels::KernelError),
     /// A file of weights that cannot be read or does not fit.
-    #[error("{0}")]
-    Weights(String),
+    #[error(transparent)]
+    Weights(#[from] crate::weights::WeightsError),
     /// A file that cannot be read or written.
     #[error("{path}: {source}")]
     Io {

@@ -22,6 +22,7 @@ pub mod numerics;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
+pub mod weights;
 
 pub use block::{Block, Op, StaticArg};
 pub use call::{Argument, FromOutput, IntoArgument, Output, OutputValue};
