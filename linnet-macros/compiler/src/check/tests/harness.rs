@@ -15,25 +15,6 @@ pub(super) struct Program {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl Program {
-    /// A function of a block, `Block::function`, or of an operation.
-    pub(super) fn function(&self, name: &str) -> &ir::Function {
-        let found = match name.split_once("::") {
-            Some((block, function)) => self
-                .blocks
-                .iter()
-                .find(|known| known.name == block)
-                .and_then(|block| block.functions.iter().find(|known| known.name == function)),
-            None => self
-                .ops
-                .iter()
-                .map(|op| &op.function)
-                .find(|known| known.name == name),
-        };
-        found.unwrap_or_else(|| panic!("no function `{name}`"))
-    }
-}
-
 /// Parses and checks all items of a source.
 pub(super) fn check(source: &str) -> Program {
     let file = syntax::parse_file(source).unwrap_or_else(|error| panic!("not Rust: {error}"));

@@ -1,5 +1,11 @@
-//! Tests of the checker: sources that pass, with what they lower to, and
-//! sources that fail, with the exact text.
+//! Tests of the checker.
+//!
+//! `cases/*.txt` hold small sources, each with what the checker makes of it:
+//! the lowered functions if it passes, the diagnostics if it does not. To add a
+//! case, write its source, run the tests with `LINNET_BLESS=1`, and read what
+//! was written below it.
 
+mod cases;
 mod harness;
 mod models;
+mod show;
