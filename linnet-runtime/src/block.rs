@@ -5,6 +5,11 @@ use crate::dtype::DType;
 use crate::instance::Instance;
 
 /// A type that `#[block]` declares.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a block",
+    label = "there is no `#[block] impl` of this struct",
+    note = "a block is a `#[block] struct` and below it, in the same module, one `#[block] impl` with its functions, if any"
+)]
 pub trait Block: Sized {
     /// Its members and functions.
     const DESCRIPTOR: &'static BlockDescriptor;

@@ -1,8 +1,12 @@
 //! What emitted code uses, and nobody else.
 
+use crate::block::Block;
 use crate::descriptor::{BlockDescriptor, Body, Function, OpDescriptor, Receiver, Type};
 
 pub use linnet_macros::{check_block, check_op, declare_block};
+
+/// Compiles for blocks only: a struct without its `impl` is none yet.
+pub const fn is_block<B: Block>() {}
 
 /// Stands in for the descriptor of a block that has errors. A crate with one
 /// does not compile, so nothing ever runs it.

@@ -201,8 +201,11 @@ fn item_keyword(item: &TokenStream) -> Option<String> {
     item.clone().into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) => {
             let text = ident.to_string();
-            matches!(text.as_str(), "struct" | "impl" | "enum" | "union" | "fn" | "trait" | "mod")
-                .then_some(text)
+            matches!(
+                text.as_str(),
+                "struct" | "impl" | "enum" | "union" | "fn" | "trait" | "mod"
+            )
+            .then_some(text)
         }
         _ => None,
     })

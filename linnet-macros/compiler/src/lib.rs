@@ -7,6 +7,7 @@
 //! [`ir`]), `emit` (Rust tokens), `protocol` (how an item learns the
 //! signatures of others).
 pub mod ast;
+pub mod determined;
 pub mod dim;
 pub mod builtins;
 pub mod ir;

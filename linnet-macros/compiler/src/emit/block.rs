@@ -1,13 +1,13 @@
 //! Blocks.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
 
-use super::function::{documented, signature};
-use super::rust_type::{Scope, bound, default};
 use super::fallback::{descriptor_name, emit_stand_in};
+use super::function::{documented, signature};
+use super::rust_type::{Scope, bound, default, stand_in};
 use super::{descriptor, descriptor_alias};
-use crate::ast::{BlockDecl, FnDecl, ImplDecl};
+use crate::ast::{BlockDecl, FnDecl, GenericParam, ImplDecl};
 use crate::ir::{BlockDescriptor, GenericKind, Receiver};
 
 const ENTRY_ERRORS: &str = "If a requirement does not hold for the arguments, \
@@ -22,12 +22,29 @@ pub fn emit_struct(block: &BlockDecl) -> TokenStream {
         generics,
         ..
     } = block;
+    let generics = &unique(generics);
     let scope = Scope::new(generics, []);
     let names: Vec<&Ident> = generics.iter().map(|generic| &generic.name).collect();
     let params = generics.iter().map(|generic| {
         let (name, bound) = (&generic.name, bound(generic.kind));
         let default = default(generic, &scope).map(|default| quote!(= #default));
         quote!(#name: #bound #default)
+    });
+    let stand_ins = generics.iter().map(|generic| stand_in(generic.kind));
+    // Written on the struct's name, where rustc then reports it.
+    let is_block = quote_spanned! {name.span()=>
+        const _: () = ::linnet_runtime::__private::is_block::<#name<#(#stand_ins),*>>();
+    };
+    let debug = (!derives_debug(attrs)).then(|| {
+        let bounds = generics.iter().map(|generic| bound(generic.kind));
+        quote! {
+            #[automatically_derived]
+            impl<#(#names: #bounds),*> ::core::fmt::Debug for #name<#(#names),*> {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    ::core::fmt::Debug::fmt(&self.__instance, f)
+                }
+            }
+        }
     });
     quote! {
         #(#attrs)*
@@ -36,7 +53,30 @@ pub fn emit_struct(block: &BlockDecl) -> TokenStream {
             __instance: ::linnet_runtime::Instance,
             __generics: ::core::marker::PhantomData<fn() -> (#(#names,)*)>,
         }
+
+        #is_block
+
+        #debug
     }
+}
+
+/// Whether the author derives `Debug`.
+fn derives_debug(attrs: &[syn::Attribute]) -> bool {
+    attrs.iter().any(|attr| {
+        let mut found = false;
+        if attr.path().is_ident("derive") {
+            // What does not parse is rustc's to report.
+            let _ = attr.parse_nested_meta(|meta| {
+                found |= meta
+                    .path
+                    .segments
+                    .last()
+                    .is_some_and(|last| last.ident == "Debug");
+                Ok(())
+            });
+        }
+        found
+    })
 }
 
 /// What a block implements, apart from its descriptor: `Block`, and its typed
@@ -45,11 +85,12 @@ pub fn emit_block(block: &BlockDecl, implementation: &ImplDecl, hash: u64) -> To
     let name = &block.name;
     let stand_in = emit_stand_in(name, hash, "UNCHECKED_BLOCK");
     let descriptor = descriptor_name(name, hash);
-    let names: Vec<&Ident> = block.generics.iter().map(|generic| &generic.name).collect();
-    let bounds = block.generics.iter().map(|generic| bound(generic.kind));
+    let generics = unique(&block.generics);
+    let names: Vec<&Ident> = generics.iter().map(|generic| &generic.name).collect();
+    let bounds = generics.iter().map(|generic| bound(generic.kind));
     let impl_generics = quote!(<#(#names: #bounds),*>);
     let ty = quote!(#name<#(#names),*>);
-    let static_args = block.generics.iter().map(|generic| {
+    let static_args = generics.iter().map(|generic| {
         let name = &generic.name;
         match generic.kind {
             GenericKind::Dim => quote! {
@@ -64,11 +105,18 @@ pub fn emit_block(block: &BlockDecl, implementation: &ImplDecl, hash: u64) -> To
             },
         }
     });
-    let entries: Vec<TokenStream> = implementation
-        .functions
+    let functions = &implementation.functions;
+    let entries: Vec<TokenStream> = functions
         .iter()
-        .filter(|function| function.entry)
-        .filter_map(|function| emit_entry(function, block))
+        .enumerate()
+        .filter(|(i, function)| {
+            // A second one of the same name is reported.
+            function.entry
+                && functions[..*i]
+                    .iter()
+                    .all(|before| before.name != function.name)
+        })
+        .filter_map(|(_, function)| emit_entry(function, &generics))
         .collect();
     let entries = (!entries.is_empty()).then(|| {
         quote! {
@@ -121,9 +169,20 @@ pub fn emit_block_descriptor(name: &Ident, hash: u64, lowered: &BlockDescriptor)
     }
 }
 
+/// The generics without those whose name is taken, which are reported.
+fn unique(generics: &[GenericParam]) -> Vec<GenericParam> {
+    let mut unique: Vec<GenericParam> = Vec::new();
+    for generic in generics {
+        if unique.iter().all(|before| before.name != generic.name) {
+            unique.push(generic.clone());
+        }
+    }
+    unique
+}
+
 /// A typed method that calls an entry.
-fn emit_entry(function: &FnDecl, block: &BlockDecl) -> Option<TokenStream> {
-    let signature = signature(function, &block.generics)?;
+fn emit_entry(function: &FnDecl, generics: &[GenericParam]) -> Option<TokenStream> {
+    let signature = signature(function, generics)?;
     let attrs = documented(&function.attrs, ENTRY_ERRORS);
     let (vis, name) = (&function.vis, &function.name);
     let text = name.to_string();

@@ -7,6 +7,7 @@
 use proc_macro2::{Ident, Literal as Token, Span, TokenStream};
 use quote::quote;
 
+use super::rust_type::stand_in;
 use crate::ir::*;
 
 /// What becomes an expression of the type of the same name in
@@ -272,12 +273,7 @@ impl Describe for MemberKind {
 /// each of its generics: the descriptor is the same whatever they are.
 fn block_descriptor(block: &BlockRef) -> TokenStream {
     let path = &block.path;
-    let stand_ins = block.kinds.iter().map(|kind| match kind {
-        GenericKind::Dim => quote!(::linnet_runtime::Dyn),
-        GenericKind::Shape => quote!(::linnet_runtime::AnyShape),
-        GenericKind::Float | GenericKind::AnyDType => quote!(::core::primitive::f32),
-        GenericKind::Int => quote!(::core::primitive::i32),
-    });
+    let stand_ins = block.kinds.iter().map(|kind| stand_in(*kind));
     quote!(<#path<#(#stand_ins),*> as ::linnet_runtime::Block>::DESCRIPTOR)
 }
 
@@ -687,7 +683,11 @@ pub(super) fn op(op: &OpDescriptor) -> TokenStream {
 /// path to a constant in the author's scope.
 fn kernel_path(path: &syn::Path) -> TokenStream {
     match path.get_ident() {
-        Some(name) if name.to_string().starts_with(|first: char| first.is_lowercase()) => {
+        Some(name)
+            if name
+                .to_string()
+                .starts_with(|first: char| first.is_lowercase()) =>
+        {
             quote!(::linnet_runtime::kernel::#name)
         }
         _ => quote!(#path),

@@ -3,8 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
-use super::rust_type::{Known, Place, Scope, bound, known, rust_type};
+use super::rust_type::{Place, Scope, bound, rust_type};
 use crate::ast::{FnDecl, GenericParam};
+use crate::determined::{Known, determined};
 
 /// The Rust signature of a function, apart from its receiver.
 pub(super) struct Signature {
@@ -19,20 +20,33 @@ pub(super) struct Signature {
 }
 
 /// The Rust signature of `function`, whose block has the generics `block`.
-/// None where a parameter has a type that plain Rust cannot pass.
+/// None where plain Rust cannot call it: a parameter is a tuple, or no
+/// argument tells one of its generics.
 pub(super) fn signature(function: &FnDecl, block: &[GenericParam]) -> Option<Signature> {
-    let generics: Vec<&GenericParam> = function
-        .generics
-        .iter()
-        .filter(|generic| {
-            let types = function.params.iter().map(|param| &param.ty);
-            known(&generic.name, types) != Known::FromShape
-        })
-        .collect();
+    let mut generics: Vec<&GenericParam> = Vec::new();
+    for (generic, (_, known)) in function.generics.iter().zip(determined(function)) {
+        // A name that is taken is reported, and rustc need not see it.
+        let is_taken = block
+            .iter()
+            .chain(generics.iter().copied())
+            .any(|before| before.name == generic.name);
+        match known {
+            Known::FromType if is_taken => {}
+            Known::FromType => generics.push(generic),
+            Known::FromShape => {}
+            Known::Not => return None,
+        }
+    }
     let scope = Scope::new(block, generics.iter().copied());
     let mut params = Vec::new();
     let mut args = Vec::new();
-    for param in &function.params {
+    for (i, param) in function.params.iter().enumerate() {
+        if function.params[..i]
+            .iter()
+            .any(|before| before.name == param.name)
+        {
+            return None;
+        }
         let place = match param.by_mut {
             true => Place::MutParam,
             false => Place::Param,

@@ -79,6 +79,16 @@ pub(super) fn bound(kind: GenericKind) -> TokenStream {
     }
 }
 
+/// A type that satisfies [`bound`], for where any will do.
+pub(super) fn stand_in(kind: GenericKind) -> TokenStream {
+    match kind {
+        GenericKind::Dim => quote!(::linnet_runtime::Dyn),
+        GenericKind::Shape => quote!(::linnet_runtime::AnyShape),
+        GenericKind::Float | GenericKind::AnyDType => quote!(::core::primitive::f32),
+        GenericKind::Int => quote!(::core::primitive::i32),
+    }
+}
+
 /// Whether a concrete dtype satisfies the bound of a generic.
 fn fits(dtype: DType, kind: GenericKind) -> bool {
     match kind {
@@ -119,11 +129,7 @@ pub(super) fn concrete(dtype: DType, span: Span) -> TokenStream {
 
 /// A dtype. A name that is no dtype generic is reported elsewhere.
 pub(super) fn dtype_type(dtype: &DTypeExpr, scope: &Scope<'_>) -> TokenStream {
-    const KINDS: &[GenericKind] = &[
-        GenericKind::Float,
-        GenericKind::Int,
-        GenericKind::AnyDType,
-    ];
+    const KINDS: &[GenericKind] = &[GenericKind::Float, GenericKind::Int, GenericKind::AnyDType];
     match dtype {
         DTypeExpr::Concrete(dtype, span) => concrete(*dtype, *span),
         DTypeExpr::Generic(name) if scope.has(name, KINDS) => quote!(#name),
@@ -233,53 +239,4 @@ fn shape_type(dims: &[DimItem], place: Place, scope: &Scope<'_>) -> TokenStream 
         }
     }
     quote!((#(#types,)*))
-}
-
-/// How a call comes to know a generic of the function that it calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    /// A parameter's Rust type names it.
-    FromType,
-    /// It stands beside a pack, where the Rust type is open: the runtime finds
-    /// it from the argument's shape.
-    FromShape,
-    /// No argument tells it.
-    Explicit,
-}
-
-/// How a call comes to know `generic` from the types of the parameters.
-pub(super) fn known<'a>(generic: &Ident, params: impl IntoIterator<Item = &'a TypeExpr>) -> Known {
-    let mut known = Known::Explicit;
-    for ty in params {
-        match known_from(generic, ty) {
-            Known::FromType => return Known::FromType,
-            Known::FromShape => known = Known::FromShape,
-            Known::Explicit => {}
-        }
-    }
-    known
-}
-
-fn known_from(generic: &Ident, ty: &TypeExpr) -> Known {
-    match &ty.kind {
-        TypeKind::Tensor { dims, dtype } => {
-            if matches!(dtype, DTypeExpr::Generic(name) if name == generic) {
-                return Known::FromType;
-            }
-            let named = dims.iter().any(|dim| match dim {
-                DimItem::Pack(name) => name == generic,
-                DimItem::One(dim) => matches!(&dim.kind, DimKind::Name(name) if name == generic),
-            });
-            let open = dims.len() > 1 && dims.iter().any(|dim| matches!(dim, DimItem::Pack(_)));
-            match (named, open) {
-                (true, false) => Known::FromType,
-                (true, true) => Known::FromShape,
-                (false, _) => Known::Explicit,
-            }
-        }
-        TypeKind::Scalar(DTypeExpr::Generic(name)) if name == generic => Known::FromType,
-        TypeKind::Scalar(_) => Known::Explicit,
-        TypeKind::Option(inner) => known_from(generic, inner),
-        TypeKind::Tuple(parts) => known(generic, parts),
-    }
 }

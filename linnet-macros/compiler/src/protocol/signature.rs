@@ -130,9 +130,7 @@ fn generic_arg(arg: &GenericArg) -> TokenStream {
                 quote!(Const<{ #tokens }>)
             }
         },
-        GenericArg::DType(dtype, span) => {
-            Ident::new(dtype_name(*dtype), *span).into_token_stream()
-        }
+        GenericArg::DType(dtype, span) => Ident::new(dtype_name(*dtype), *span).into_token_stream(),
         GenericArg::Infer(_) => quote!(_),
     }
 }

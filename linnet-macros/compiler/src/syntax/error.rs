@@ -22,6 +22,11 @@ impl Errors {
             message: message.into(),
             help: Some(help.into()),
         };
+        self.push_rule(rule, tokens);
+    }
+
+    /// Notes that a rule is broken at `tokens`.
+    pub(crate) fn push_rule(&mut self, rule: Rule, tokens: impl ToTokens) {
         self.list.push(Diagnostic::new(rule, tokens));
     }
 

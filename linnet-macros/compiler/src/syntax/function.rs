@@ -11,6 +11,7 @@ use super::error::Errors;
 use super::generics::parse_generics;
 use super::types::parse_type;
 use crate::ast::{FnDecl, Param, TypeExpr, TypeKind};
+use crate::determined::{Known, determined};
 use crate::ir::Receiver;
 
 /// Functions without bodies, as another item's macro answers them.
@@ -58,6 +59,19 @@ pub fn parse_signatures(tokens: TokenStream) -> Parsed<Vec<FnDecl>> {
     }
 }
 
+/// Attributes that the Rust function keeps.
+const KEPT: &[&str] = &[
+    "doc",
+    "allow",
+    "expect",
+    "warn",
+    "deny",
+    "forbid",
+    "deprecated",
+    "must_use",
+    "inline",
+];
+
 /// A function, with every form that the language does not have noted.
 pub(crate) fn parse_function(
     attrs: Vec<syn::Attribute>,
@@ -77,8 +91,14 @@ pub(crate) fn parse_function(
             entry = true;
         } else if attr.path().is_ident("require") {
             requires.extend(parse_requirements(&attr, errors));
-        } else {
+        } else if KEPT.iter().any(|name| attr.path().is_ident(name)) {
             kept.push(attr);
+        } else {
+            errors.push(
+                &attr,
+                "a function here has no such attribute",
+                "there are `#[entry]`, `#[require(..)]`, documentation and lint levels",
+            );
         }
     }
     if let Some(token) = &sig.constness {
@@ -138,7 +158,7 @@ pub(crate) fn parse_function(
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => parse_type(ty, errors),
     };
-    FnDecl {
+    let function = FnDecl {
         attrs: kept,
         vis,
         name,
@@ -152,6 +172,41 @@ pub(crate) fn parse_function(
             tokens: quote!(()),
         }),
         body,
+    };
+    if entry {
+        check_entry(&function, errors);
+    }
+    function
+}
+
+/// An entry is called from plain Rust, which has fewer types to pass and infers
+/// less than a body.
+fn check_entry(function: &FnDecl, errors: &mut Errors) {
+    for param in &function.params {
+        if holds_tuple(&param.ty) {
+            errors.push(
+                &param.ty.tokens,
+                "an entry has no tuple as a parameter",
+                "pass its parts as parameters of their own",
+            );
+        }
+    }
+    for (generic, known) in determined(function) {
+        if known == Known::Not {
+            errors.push(
+                generic,
+                format!("no argument of the entry determines `{generic}`"),
+                format!("let a parameter have `{generic}` as a dimension or dtype of its own"),
+            );
+        }
+    }
+}
+
+fn holds_tuple(ty: &TypeExpr) -> bool {
+    match &ty.kind {
+        TypeKind::Tuple(_) => true,
+        TypeKind::Option(inner) => holds_tuple(inner),
+        TypeKind::Tensor { .. } | TypeKind::Scalar(_) => false,
     }
 }
 

@@ -47,10 +47,6 @@ pub(crate) fn parse_generics(
                 continue;
             }
         };
-        if params.iter().any(|before| before.name == param.ident) {
-            // rustc reports a name that is declared twice.
-            continue;
-        }
         let default = match &param.default {
             Some((_, ty)) => parse_generic_arg_type(ty, errors),
             None => None,

@@ -11,7 +11,7 @@ use super::generics::parse_generics;
 use super::types::{MemberType, parse_member_type};
 use crate::ast::{BlockDecl, ImplDecl, Member, MemberKind, OpDecl, TypeKind};
 use crate::builtins;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Rule};
 use crate::ir::{GenericKind, Receiver};
 
 /// `#[block] struct`, without the `#[block]`.
@@ -38,7 +38,17 @@ pub fn parse_struct(item: TokenStream) -> Result<Parsed<BlockDecl>, Vec<Diagnost
         }
     }
     let generics = parse_generics(&item.generics, &format!("`{}`", item.ident), &mut errors);
-    for generic in &generics {
+    for (i, generic) in generics.iter().enumerate() {
+        if generics[..i]
+            .iter()
+            .any(|before| before.name == generic.name)
+        {
+            let rule = Rule::Duplicate {
+                what: "generic".to_owned(),
+                name: generic.name.to_string(),
+            };
+            errors.push_rule(rule, &generic.name);
+        }
         if generic.kind == GenericKind::Shape {
             errors.push(
                 &generic.name,
@@ -51,17 +61,7 @@ pub fn parse_struct(item: TokenStream) -> Result<Parsed<BlockDecl>, Vec<Diagnost
     match &item.fields {
         Fields::Named(fields) => {
             for field in &fields.named {
-                if let Some(member) = parse_member(field, &mut errors) {
-                    if members.iter().any(|before| before.name == member.name) {
-                        errors.push(
-                            &member.name,
-                            format!("the member `{}` is declared twice", member.name),
-                            "give it another name",
-                        );
-                        continue;
-                    }
-                    members.push(member);
-                }
+                members.extend(parse_member(field, &mut errors));
             }
         }
         Fields::Unit => {}
@@ -281,14 +281,6 @@ pub fn parse_impl(item: TokenStream) -> Result<Parsed<ImplDecl>, Vec<Diagnostic>
                 format!("`{}` takes no block", declared.name),
                 "add `&self` or `&mut self`, or make it an `#[op]` outside the impl",
             );
-        }
-        if functions.iter().any(|before| before.name == declared.name) {
-            errors.push(
-                &declared.name,
-                format!("the function `{}` is defined twice", declared.name),
-                "give it another name",
-            );
-            continue;
         }
         functions.push(declared);
     }
