@@ -132,6 +132,9 @@ pub struct OutputSpec {
     pub dtype: DType,
 }
 
+/// The largest number of operands, and of outputs, of a kernel.
+pub(crate) const MAX_OPERANDS: usize = 24;
+
 /// What runs: reads and writes the elements that a launch gives it, and
 /// allocates nothing.
 pub type Run = Box<dyn Fn(&mut Launch<'_>) -> Result<()> + Send + Sync>;
@@ -218,8 +221,8 @@ impl<'a> Launch<'a> {
     /// # Safety
     /// For `'a`, every span must be valid for its elements, aligned and
     /// initialised; mutable operands, outputs and scratch must be exclusive to
-    /// this launch and overlap nothing else in it. There are at most 64
-    /// operands and 64 outputs.
+    /// this launch and overlap nothing else in it. There are at most
+    /// [`MAX_OPERANDS`] of each.
     pub(crate) unsafe fn new(
         kernel: &'static str,
         operands: &'a [LaunchOperand],
@@ -227,7 +230,7 @@ impl<'a> Launch<'a> {
         scratch: Option<Span>,
         cpu: &'a Cpu,
     ) -> Launch<'a> {
-        debug_assert!(operands.len() <= 64 && outputs.len() <= 64);
+        debug_assert!(operands.len() <= MAX_OPERANDS && outputs.len() <= MAX_OPERANDS);
         Launch {
             kernel,
             operands,

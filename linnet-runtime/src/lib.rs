@@ -15,10 +15,12 @@ pub mod dim;
 pub mod dtype;
 pub mod env;
 pub mod error;
+mod exec;
 pub mod instance;
 pub mod kernel;
 pub mod notation;
 pub mod numerics;
+mod plan;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
@@ -38,11 +40,9 @@ pub use tensor::{ErasedTensor, Tensor};
 
 pub use linnet_macros::{Tensor, block, index, op, s};
 
-/// What the macros call by themselves.
 #[doc(hidden)]
-pub mod __private {
-    pub use linnet_macros::{check_block, check_op, declare_block};
-}
+#[path = "private.rs"]
+pub mod __private;
 
 /// What a file that declares blocks or operations imports.
 pub mod prelude {

@@ -85,6 +85,12 @@ pub fn element_count(shape: &[usize]) -> Result<usize> {
         })
 }
 
+impl Default for Dims {
+    fn default() -> Dims {
+        Dims::EMPTY
+    }
+}
+
 impl Deref for Dims {
     type Target = [usize];
     fn deref(&self) -> &[usize] {

@@ -2,6 +2,7 @@
 
 mod tree;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,11 @@ use crate::descriptor::{BlockDescriptor, OpDescriptor};
 use crate::device::Device;
 use crate::env::{Env, GenericValue};
 use crate::error::{Error, Result};
+use crate::exec::{Callable, Executor};
 use crate::numerics::Numerics;
+use crate::plan::bind::bind_arguments;
+use crate::plan::lower::lower;
+use crate::plan::trace::Tracer;
 use crate::storage::{AlignedBytes, Storage};
 use crate::tensor::ErasedTensor;
 
@@ -34,6 +39,7 @@ struct Inner {
     root: BlockNode,
     slots: Vec<Slot>,
     numerics: Numerics,
+    executor: Executor,
 }
 
 impl Instance {
@@ -56,6 +62,7 @@ impl Instance {
             root,
             slots,
             numerics: Numerics::default(),
+            executor: Executor::new(device.threads())?,
         };
         Ok(Instance {
             inner: Mutex::new(inner),
@@ -75,8 +82,42 @@ impl Instance {
     /// hold, or an index leaves its axis. States keep what they held if the
     /// arguments or requirements of the entry are at fault.
     pub fn call(&self, function: &'static str, args: &mut [Argument<'_>]) -> Result<Output> {
-        let _ = (self.lock(), args);
-        Err(Error::Descriptor(format!("`{function}` cannot run yet")))
+        let declared = self.block.functions.iter().find(|f| f.name == function);
+        let declared = declared.ok_or_else(|| {
+            Error::Descriptor(format!(
+                "`{}` has no function `{function}`",
+                self.block.name
+            ))
+        })?;
+        let inner = &mut *self.lock();
+        let Inner {
+            root,
+            slots,
+            numerics,
+            executor,
+        } = inner;
+        let callable = Callable {
+            function: std::ptr::from_ref(declared).addr(),
+            numerics: *numerics,
+        };
+        let cpu = self.device.cpu_context();
+        executor.call(callable, cpu, slots, args, |kinds, slots| {
+            let place = format!("{}::{}::{function}", self.block.module, self.block.name);
+            let mut env = root.env.clone();
+            bind_arguments(declared, &place, kinds, &mut env)?;
+            let tracer = Tracer::new(slots, cpu, *numerics);
+            lower(tracer.entry(declared, place.into(), Some(root), env, kinds)?)
+        })
+    }
+
+    /// Bytes of temporaries that the calls planned so far need.
+    pub fn arena_bytes(&self) -> usize {
+        self.lock().executor.arena_bytes()
+    }
+
+    /// The number of plans kept. There are at most 64.
+    pub fn plans(&self) -> usize {
+        self.lock().executor.n_plans()
     }
 
     /// The block's declaration.
@@ -167,9 +208,47 @@ pub fn call_op_with(
     device: &Device,
     args: &mut [Argument<'_>],
 ) -> Result<Output> {
-    let _ = (numerics, device, args);
-    Err(Error::Descriptor(format!(
-        "`{}` cannot run yet",
-        op.function.name
-    )))
+    OPERATIONS.with(|operations| {
+        let mut operations = operations.try_borrow_mut().map_err(|_| {
+            Error::Descriptor(format!(
+                "`{}` is called from within a kernel",
+                op.function.name
+            ))
+        })?;
+        let cpu = device.cpu_context();
+        let at = match operations
+            .iter()
+            .position(|(known, _)| std::ptr::eq(known.cpu_context(), cpu))
+        {
+            Some(at) => at,
+            None => {
+                // One executor for each device in use; the oldest goes.
+                if operations.len() == MAX_DEVICES {
+                    operations.remove(0);
+                }
+                operations.push((device.clone(), Executor::new(device.threads())?));
+                operations.len() - 1
+            }
+        };
+        let callable = Callable {
+            function: std::ptr::from_ref(op).addr(),
+            numerics,
+        };
+        operations[at]
+            .1
+            .call(callable, cpu, &mut [], args, |kinds, slots| {
+                let place = format!("{}::{}", op.module, op.function.name);
+                let mut env = Env::default();
+                bind_arguments(&op.function, &place, kinds, &mut env)?;
+                lower(Tracer::new(slots, cpu, numerics).entry_op(op, place.into(), env, kinds)?)
+            })
+    })
+}
+
+/// Devices for which a thread keeps the plans of operations.
+const MAX_DEVICES: usize = 4;
+
+thread_local! {
+    /// The executors of operations that this thread calls by themselves.
+    static OPERATIONS: RefCell<Vec<(Device, Executor)>> = const { RefCell::new(Vec::new()) };
 }
