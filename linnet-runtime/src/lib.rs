@@ -18,6 +18,7 @@ pub mod error;
 mod exec;
 pub mod instance;
 pub mod kernel;
+pub mod nn;
 pub mod notation;
 pub mod numerics;
 mod plan;
