@@ -251,3 +251,197 @@ fn misuse(name: &str) -> TokenStream {
     let message = format!("`{name}!` is called by `#[block]` and `#[op]` only");
     quote!(::core::compile_error!(#message);)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(tokens: &TokenStream, part: TokenStream) -> bool {
+        tokens.to_string().contains(&part.to_string())
+    }
+
+    #[test]
+    fn an_operation_answers_and_exists_before_it_is_checked() {
+        let tokens = expand_op(
+            TokenStream::new(),
+            quote!(
+                pub fn twice(x: f32) -> f32 {
+                    nn::once(x) + unknown
+                }
+            ),
+            3,
+        );
+        assert!(has(
+            &tokens,
+            quote!(
+                pub use __linnet_twice_0000000000000003 as twice;
+            )
+        ));
+        assert!(has(
+            &tokens,
+            quote!(pub fn twice(x: ::core::primitive::f32))
+        ));
+        assert!(
+            tokens
+                .to_string()
+                .contains("nn :: once ! { @ ask [] [] { nn :: once }")
+        );
+        // The one in its macro, for who calls it with `!`.
+        assert_eq!(tokens.to_string().matches("compile_error").count(), 1);
+        assert!(!has(
+            &tokens,
+            quote!(static __LINNET_twice_0000000000000003)
+        ));
+    }
+
+    #[test]
+    fn a_checked_operation_gets_its_descriptor_and_a_wrong_one_its_errors() {
+        let payload = |body| quote!({ {} { pub fn f(x: f32) -> f32 { #body } } { 3 } } []);
+        let tokens = check_op(payload(quote!(x + x)));
+        assert!(has(&tokens, quote!(static __LINNET_f_0000000000000003)));
+        assert!(!has(&tokens, quote!(compile_error)));
+        let tokens = check_op(payload(quote!(x + y)));
+        assert!(has(&tokens, quote!(compile_error)));
+        assert!(!has(&tokens, quote!(static)));
+    }
+
+    #[test]
+    fn a_wrong_declaration_is_reported_once_and_its_users_wait() {
+        let item = quote!(
+            pub fn f(x: usize) -> f32 {
+                1.0
+            }
+        );
+        let tokens = expand_op(TokenStream::new(), item.clone(), 3);
+        assert_eq!(tokens.to_string().matches("compile_error").count(), 2);
+        assert!(has(&tokens, quote!({ broken $path })));
+        assert!(check_op(quote!({ {} { #item } { 3 } } [])).is_empty());
+
+        let user = quote!({
+            {}
+            {
+                pub fn g(x: f32) -> f32 {
+                    f(x, x, x)
+                }
+            }
+            { 4 }
+        });
+        assert!(check_op(quote!(#user [{ broken { f } }])).is_empty());
+        let sound = quote!({ op { f } { { pub fn f(x: f32) -> f32; } } });
+        assert!(!check_op(quote!(#user [#sound])).is_empty());
+    }
+
+    #[test]
+    fn a_block_goes_through_its_stages() {
+        let tokens = expand_block(
+            TokenStream::new(),
+            quote!(
+                pub struct B<H: Dim> {
+                    a: nn::A<H>,
+                    #[param]
+                    w: Tensor![H; f32],
+                }
+            ),
+            1,
+        );
+        assert!(has(&tokens, quote!(pub struct B<H: ::linnet_runtime::Dim>)));
+        assert!(has(
+            &tokens,
+            quote!(
+                use __linnet_struct_B_0000000000000001 as __linnet_struct_B;
+            )
+        ));
+
+        let functions = quote! {
+            impl B {
+                #[entry]
+                pub fn f<S: Dim>(&self, x: Tensor![S, H; f32]) -> Tensor![S, H; f32] { x * self.w }
+            }
+        };
+        let tokens = expand_block(TokenStream::new(), functions.clone(), 2);
+        assert_eq!(
+            tokens.to_string(),
+            quote!(__linnet_struct_B! { { { #functions } { 2 } } }).to_string()
+        );
+
+        let declaration = quote!(
+            pub struct B<H: Dim> {
+                #[param]
+                w: Tensor![H; f32],
+            }
+        );
+        let tokens = declare_block(quote!({ #declaration } { { #functions } { 2 } }));
+        assert!(has(
+            &tokens,
+            quote!(
+                pub use __linnet_B_0000000000000002 as B;
+            )
+        ));
+        assert!(has(&tokens, quote!(::linnet_runtime::Block for B<H>)));
+        assert!(has(&tokens, quote!(pub fn f<S: ::linnet_runtime::Dim>)));
+        assert!(has(
+            &tokens,
+            quote!(::linnet_runtime::__private::check_block!)
+        ));
+
+        let tokens = check_block(quote!({ { #declaration } { #functions } { 2 } } []));
+        assert!(
+            has(&tokens, quote!(static __LINNET_B_0000000000000002)),
+            "{tokens}"
+        );
+    }
+
+    #[test]
+    fn a_block_asks_for_its_members_first() {
+        let declaration = quote!(
+            struct B<H: Dim> {
+                a: nn::A<H>,
+                b: [C<H>; 2],
+            }
+        );
+        let functions = quote!(impl B { fn f(&self, x: f32) -> f32 { g(self.a.f(x)) } });
+        let tokens = declare_block(quote!({ #declaration } { { #functions } { 2 } }));
+        assert!(
+            tokens
+                .to_string()
+                .contains("nn :: A ! { @ ask [] [{ C } { g }] { nn :: A }")
+        );
+    }
+
+    #[test]
+    fn misplaced_macros_say_where_they_belong() {
+        for tokens in [
+            declare_block(quote!()),
+            declare_block(quote!({} {})),
+            check_block(quote!(a b)),
+            check_op(quote!({} [])),
+        ] {
+            assert!(has(&tokens, quote!(compile_error)), "{tokens}");
+        }
+        assert!(
+            expand_outside("index")
+                .to_string()
+                .contains("`index!` belongs in")
+        );
+        let tokens = expand_block(
+            quote!(x = 1),
+            quote!(
+                struct B {}
+            ),
+            1,
+        );
+        assert!(tokens.to_string().contains("`#[block]` takes no arguments"));
+        let tokens = expand_block(
+            TokenStream::new(),
+            quote!(
+                enum B {}
+            ),
+            1,
+        );
+        assert!(
+            tokens
+                .to_string()
+                .contains("stands above a struct or its `impl`")
+        );
+    }
+}
