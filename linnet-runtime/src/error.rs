@@ -178,6 +178,9 @@ pub enum Error {
     /// A file of weights that cannot be read or does not fit.
     #[error(transparent)]
     Weights(#[from] crate::weights::WeightsError),
+    /// A `config.json`, or a choice beside it, that the model cannot run.
+    #[error(transparent)]
+    Config(#[from] crate::card::ConfigError),
     /// A file that cannot be read or written.
     #[error("{path}: {source}")]
     Io {

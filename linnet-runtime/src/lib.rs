@@ -25,6 +25,7 @@ mod plan;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
+pub mod card;
 pub mod weights;
 
 pub use block::{Block, Op, StaticArg};

@@ -314,3 +314,6 @@ fn weight_like_files(folder: &Path) -> Result<Vec<String>, WeightsError> {
     names.sort();
     Ok(names)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,8 @@ pub(crate) mod nearest;
 pub(crate) mod quote;
 mod report;
 pub(crate) mod symbol;
+#[cfg(test)]
+pub(crate) mod testing;
 mod values;
 
 pub use bind::{Binding, ReadSummary};
