@@ -2,8 +2,11 @@ use linnet_runtime::prelude::*;
 
 #[op]
 pub fn example<B: Dim, T: Float>(x: Tensor![B; T]) -> Tensor![B; T] {
-    let double = |y| y + y;
-    double(x)
+    let mut y = x;
+    while true {
+        y = y + x;
+    }
+    y
 }
 
 fn main() {}

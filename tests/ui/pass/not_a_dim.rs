@@ -1,7 +1,7 @@
 use linnet_runtime::prelude::*;
 
 #[op]
-pub fn example<B: Dim, T: Float>(x: Tensor![B; T]) -> Tensor![B, 1; T] {
+pub fn example<B: Dim, T: Float>(x: Tensor![B; T], n: i32) -> Tensor![B, 1; T] {
     x.reshape([B, 1])
 }
 

@@ -1,0 +1,20 @@
+use linnet_runtime::prelude::*;
+
+#[block]
+pub struct Leaf<H: Dim, T: Float> {
+    #[param]
+    scale: Tensor![H; T],
+}
+
+#[block]
+impl Leaf {}
+
+#[block]
+pub struct Tree<H: Dim, T: Float> {
+    left: Tree<H, T>,
+}
+
+#[block]
+impl Tree {}
+
+fn main() {}
