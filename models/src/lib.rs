@@ -1,1 +1,48 @@
-//! linnet.
+//! Language models on linnet: load one, and let it write.
+//!
+//! ```
+//! fn main() -> linnet_models::Result<()> {
+//!     let mut model = linnet_models::load("tales-gpt2", Default::default())?;
+//!     for piece in model.generate("Once upon a time", Default::default())? {
+//!         print!("{}", piece?);
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! [`load`] takes the name of a bundled model, a folder, or a Hub id, and gives
+//! a [`TextModel`]: a [`LanguageModel`] with its [`Tokenizer`] and the
+//! conversation so far. [`GenerateOptions`] say how it writes, and when it
+//! stops. Programs that work on token ids use [`load_model`].
+//!
+//! The programs `chat` and `logits` are made of nothing else.
+
+mod bundled;
+mod cancellation;
+mod checkpoint_files;
+mod conversation;
+mod error;
+mod generation;
+pub mod hub;
+mod memory;
+mod model;
+mod sampling;
+mod stop;
+mod text_model;
+mod tokenizer;
+
+#[cfg(test)]
+mod test_model;
+
+pub use bundled::Bundled;
+pub use cancellation::Cancellation;
+pub use checkpoint_files::CheckpointFiles;
+pub use conversation::Conversation;
+pub use error::{Error, Result};
+pub use generation::{FinishReason, GenerateOptions, Generation, Statistics};
+pub use memory::peak_memory_bytes;
+pub use model::{LanguageModel, Logits};
+pub use sampling::{Sampler, Sampling};
+pub use stop::{StopStrings, Watched};
+pub use text_model::TextModel;
+pub use tokenizer::{TextStream, Tokenizer};

@@ -1,0 +1,229 @@
+//! Text as the model writes it.
+
+use std::time::{Duration, Instant};
+
+use crate::cancellation::Cancellation;
+use crate::sampling::{Sampler, Sampling};
+use crate::stop::StopStrings;
+use crate::text_model::TextModel;
+use crate::tokenizer::TextStream;
+use crate::Result;
+
+/// How a text is written, and when it ends.
+#[derive(Debug, Clone)]
+pub struct GenerateOptions {
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// The most tokens to write.
+    pub max_tokens: usize,
+    /// Strings that end the text; they are not part of it.
+    pub stop: Vec<String>,
+    /// Tokens that end the text, beside those that the checkpoint names.
+    pub stop_tokens: Vec<i32>,
+    /// Writes on past the checkpoint's end-of-text tokens.
+    pub ignore_eos: bool,
+    /// Ends the text from outside.
+    pub cancellation: Cancellation,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> Self {
+        Self {
+            sampling: Sampling::default(),
+            max_tokens: 256,
+            stop: Vec::new(),
+            stop_tokens: Vec::new(),
+            ignore_eos: false,
+            cancellation: Cancellation::new(),
+        }
+    }
+}
+
+impl GenerateOptions {
+    /// Checks every option's range.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOption`](crate::Error::InvalidOption) that names the first one out of it.
+    pub fn check(&self) -> Result<()> {
+        self.sampling.check()?;
+        StopStrings::new(&self.stop).map(drop)
+    }
+}
+
+/// Why a text ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinishReason {
+    /// The model chose this token, which ends a text.
+    EndOfText(i32),
+    /// One of [`GenerateOptions::stop`] came.
+    StopString,
+    /// [`GenerateOptions::max_tokens`] were written.
+    MaxTokens,
+    /// [`GenerateOptions::cancellation`] was set.
+    Cancelled,
+    /// An error was returned.
+    Failed,
+}
+
+/// How long a text took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Statistics {
+    /// Tokens that went through the model before the first was chosen.
+    pub prompt_tokens: usize,
+    /// From the start to the first chosen token.
+    pub time_to_first_token: Duration,
+    /// Tokens chosen.
+    pub generated_tokens: usize,
+    /// From the first chosen token to the last.
+    pub generation_time: Duration,
+}
+
+impl Statistics {
+    /// Prompt tokens per second; 0 without a prompt.
+    pub fn prompt_tokens_per_second(&self) -> f64 {
+        per_second(self.prompt_tokens, self.time_to_first_token)
+    }
+
+    /// Generated tokens per second, not counting the first, which waited for the prompt.
+    pub fn tokens_per_second(&self) -> f64 {
+        per_second(self.generated_tokens.saturating_sub(1), self.generation_time)
+    }
+}
+
+fn per_second(count: usize, time: Duration) -> f64 {
+    if count == 0 || time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+/// A text in the making; an iterator over its pieces.
+///
+/// Each piece is a few whole characters. Dropping it early is fine: the
+/// conversation keeps the tokens that were chosen.
+#[derive(Debug)]
+pub struct Generation<'a> {
+    source: &'a mut TextModel,
+    options: GenerateOptions,
+    sampler: Sampler,
+    stops: StopStrings,
+    stream: TextStream,
+    piece: String,
+    finished: Option<FinishReason>,
+    started: Instant,
+    first_token: Option<Instant>,
+    statistics: Statistics,
+}
+
+impl<'a> Generation<'a> {
+    /// Adds `tokens` to the model's conversation and starts to write after them.
+    pub(crate) fn new(
+        source: &'a mut TextModel,
+        tokens: &[i32],
+        options: GenerateOptions,
+    ) -> Result<Self> {
+        let sampler = Sampler::new(options.sampling.clone())?;
+        let stops = StopStrings::new(&options.stop)?;
+        source.extend(tokens);
+        let prompt_tokens = source.conversation().pending().max(1);
+        Ok(Self {
+            source,
+            sampler,
+            stops,
+            stream: TextStream::new(),
+            piece: String::new(),
+            finished: None,
+            started: Instant::now(),
+            first_token: None,
+            statistics: Statistics { prompt_tokens, ..Statistics::default() },
+            options,
+        })
+    }
+
+    /// The next piece of text, `None` when it is over. It is never empty.
+    ///
+    /// # Errors
+    ///
+    /// What [`Conversation::advance`](crate::Conversation::advance) and
+    /// [`Sampler::sample`] report. The text is over after an error.
+    pub fn next_piece(&mut self) -> Result<Option<&str>> {
+        self.piece.clear();
+        while self.finished.is_none() && self.piece.is_empty() {
+            if let Err(error) = self.step() {
+                self.finished = Some(FinishReason::Failed);
+                return Err(error);
+            }
+        }
+        Ok((!self.piece.is_empty()).then_some(self.piece.as_str()))
+    }
+
+    /// Why the text ended, `None` while it goes on.
+    pub fn finish_reason(&self) -> Option<FinishReason> {
+        self.finished
+    }
+
+    /// The times so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Chooses one token and adds its text to the piece.
+    fn step(&mut self) -> Result<()> {
+        if self.statistics.generated_tokens >= self.options.max_tokens {
+            return self.finish(FinishReason::MaxTokens);
+        }
+        if !self.source.advance(&self.options.cancellation)? {
+            return self.finish(FinishReason::Cancelled);
+        }
+        let (logits, context) = self.source.logits_and_context();
+        let token = self.sampler.sample(logits, context)?;
+        self.source.push_token(token);
+        self.count_token();
+
+        let ends = !self.options.ignore_eos && self.source.tokenizer().eos().contains(&token);
+        if ends || self.options.stop_tokens.contains(&token) {
+            return self.finish(FinishReason::EndOfText(token));
+        }
+        let text = self.stream.push(self.source.tokenizer(), token)?;
+        let watched = self.stops.push(text);
+        self.piece.push_str(watched.text);
+        if watched.stopped {
+            self.finished = Some(FinishReason::StopString);
+        }
+        Ok(())
+    }
+
+    /// Ends the text with what was held back.
+    fn finish(&mut self, reason: FinishReason) -> Result<()> {
+        self.finished = Some(reason);
+        let rest = self.stream.finish(self.source.tokenizer())?;
+        let watched = self.stops.push(rest);
+        self.piece.push_str(watched.text);
+        if watched.stopped {
+            self.finished = Some(FinishReason::StopString);
+        }
+        self.piece.push_str(self.stops.finish());
+        Ok(())
+    }
+
+    fn count_token(&mut self) {
+        self.statistics.generated_tokens += 1;
+        let now = Instant::now();
+        match self.first_token {
+            None => {
+                self.first_token = Some(now);
+                self.statistics.time_to_first_token = now - self.started;
+            }
+            Some(first) => self.statistics.generation_time = now - first,
+        }
+    }
+}
+
+impl Iterator for Generation<'_> {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_piece().map(|piece| piece.map(str::to_owned)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests;
