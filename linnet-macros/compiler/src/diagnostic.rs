@@ -80,6 +80,25 @@ impl From<syn::Error> for Diagnostic {
     }
 }
 
+/// A requirement that would make something provable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The clause, as one would write it.
+    pub clause: String,
+    /// The block or function to add it to.
+    pub place: Option<String>,
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "add `#[require({})]`", self.clause)?;
+        match &self.place {
+            Some(place) => write!(f, " to `{place}`"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A rule that a source breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
@@ -359,8 +378,10 @@ pub enum Rule {
         from_count: String,
         /// The count after.
         to_count: String,
-        /// What to do.
-        help: Option<String>,
+        /// Whether the two are never equal.
+        never: bool,
+        /// What would make them equal.
+        missing: Option<Missing>,
     },
     /// A tuple field that does not exist.
     TupleField {
@@ -384,15 +405,15 @@ pub enum Rule {
         expression: String,
         /// The divisor.
         divisor: String,
-        /// What to do.
-        help: String,
+        /// What would make it positive; none if nothing does.
+        missing: Option<Missing>,
     },
     /// A difference that is not provably at least zero.
     Negative {
         /// The expression.
         expression: String,
-        /// What to do.
-        help: String,
+        /// What would make it a dimension; none if nothing does.
+        missing: Option<Missing>,
     },
     /// A requirement of a callee or of a member's block that does not follow.
     Unproved {
@@ -402,10 +423,8 @@ pub enum Rule {
         clause: String,
         /// The clause with the generics of this place.
         here: String,
-        /// Whether it is false whatever the generics are.
-        refuted: bool,
-        /// What to do.
-        help: String,
+        /// What would make it true; none if nothing does.
+        missing: Option<Missing>,
     },
     /// A clause of `#[require(..)]` of a form that cannot be checked.
     Clause {
@@ -431,6 +450,8 @@ pub enum Rule {
     IndexUnbound {
         /// The name.
         index: String,
+        /// The nearest index that there is.
+        nearest: Option<String>,
         /// The indices that there are.
         known: Vec<String>,
     },
@@ -493,18 +514,16 @@ pub enum Rule {
         /// What to write.
         help: String,
     },
-    /// A bound of a slice that does not follow.
+    /// An index or a range that is not provably within its axis.
     SliceBound {
-        /// The entry as written.
+        /// The index or range as written.
         entry: String,
         /// The length of the axis.
         axis: String,
         /// What would have to hold.
         due: String,
-        /// Whether it is false whatever the generics are.
-        refuted: bool,
-        /// What to do.
-        help: String,
+        /// What would make it true; none if nothing does.
+        missing: Option<Missing>,
     },
     /// A step that is not a literal of at least 1.
     SliceStep {
@@ -527,10 +546,17 @@ pub enum Rule {
     },
     /// A call of a `&mut self` function in a function that takes `&self`, or on a shared loop element.
     MutCallInRef {
-        /// The function called.
-        callee: String,
+        /// What writes state, as in "`Conv1D::step`".
+        what: String,
+        /// What stands against it, as in "`forward` takes `&self`".
+        against: String,
         /// What to write.
         help: String,
+    },
+    /// A block that has itself as a member.
+    InfiniteBlock {
+        /// The block.
+        block: String,
     },
     /// Functions that call each other in a circle.
     Recursion {
@@ -592,7 +618,7 @@ pub const CODES: &[&str] = &[
     "E0307", "E0308", "E0309", "E0310", "E0311", "E0312", "E0313", "E0314", "E0315", "E0316",
     "E0317", "E0401", "E0402", "E0403", "E0404", "E0405", "E0501", "E0502", "E0503", "E0504",
     "E0505", "E0506", "E0507", "E0508", "E0601", "E0602", "E0603", "E0604", "E0701", "E0702",
-    "E0703", "E0704", "E0705", "E0706", "E0707", "E0708", "E0709", "E0710",
+    "E0703", "E0704", "E0705", "E0706", "E0707", "E0708", "E0709", "E0710", "E0711",
 ];
 
 impl Rule {
@@ -659,6 +685,7 @@ impl Rule {
             Rule::MissingResult { .. } => "E0708",
             Rule::NotExhaustive { .. } => "E0709",
             Rule::Branches { .. } => "E0710",
+            Rule::InfiniteBlock { .. } => "E0711",
         }
     }
 
@@ -745,14 +772,36 @@ impl Rule {
             }
             Rule::TupleField { field, ty } => format!("{ty} has no field `{field}`"),
             Rule::NotADim { found, .. } => format!("{found} is not a dimension"),
-            Rule::Divisor { divisor, .. } => format!("the divisor `{divisor}` may be zero"),
-            Rule::Negative { expression, .. } => {
+            Rule::Divisor {
+                divisor,
+                missing: Some(_),
+                ..
+            } => {
+                format!("the divisor `{divisor}` may be zero")
+            }
+            Rule::Divisor {
+                divisor,
+                missing: None,
+                ..
+            } => {
+                format!("the divisor `{divisor}` is not positive")
+            }
+            Rule::Negative {
+                expression,
+                missing: Some(_),
+            } => {
                 format!("the dimension `{expression}` may be negative")
+            }
+            Rule::Negative {
+                expression,
+                missing: None,
+            } => {
+                format!("the dimension `{expression}` is negative")
             }
             Rule::Unproved {
                 of,
                 clause,
-                refuted: false,
+                missing: Some(_),
                 ..
             } => {
                 format!("{of} requires `{clause}`, which does not follow here")
@@ -760,7 +809,7 @@ impl Rule {
             Rule::Unproved {
                 of,
                 clause,
-                refuted: true,
+                missing: None,
                 ..
             } => {
                 format!("{of} requires `{clause}`, which is never true here")
@@ -805,18 +854,18 @@ impl Rule {
             Rule::SliceBound {
                 entry,
                 axis,
-                refuted: false,
+                missing: Some(_),
                 ..
             } => {
-                format!("the slice `{entry}` may leave its axis of length `{axis}`")
+                format!("`{entry}` may not lie within its axis of length `{axis}`")
             }
             Rule::SliceBound {
                 entry,
                 axis,
-                refuted: true,
+                missing: None,
                 ..
             } => {
-                format!("the slice `{entry}` leaves its axis of length `{axis}`")
+                format!("`{entry}` does not lie within its axis of length `{axis}`")
             }
             Rule::SliceStep { step } => format!("the step `{step}` is not a literal of at least 1"),
             Rule::SliceLength { entry } => {
@@ -825,9 +874,10 @@ impl Rule {
             Rule::WriteInRef { function, state } => {
                 format!("`{function}` takes `&self` and writes the state `{state}`")
             }
-            Rule::MutCallInRef { callee, .. } => {
-                format!("`{callee}` writes state and cannot be called here")
+            Rule::MutCallInRef { what, against, .. } => {
+                format!("{what} writes state, and {against}")
             }
+            Rule::InfiniteBlock { block } => format!("`{block}` contains itself"),
             Rule::Recursion { circle } => format!(
                 "`{}` calls itself",
                 circle.first().map(String::as_str).unwrap_or_default()
@@ -976,7 +1026,6 @@ impl Rule {
             | Rule::OperandKind { help, .. }
             | Rule::Broadcast { help, .. }
             | Rule::AxisRange { help, .. }
-            | Rule::ReshapeCount { help, .. }
             | Rule::NotADim { help, .. }
             | Rule::Clause { help, .. }
             | Rule::IndexCount { help, .. }
@@ -987,13 +1036,9 @@ impl Rule {
             | Rule::OperandDTypes { help, .. }
             | Rule::CannotInfer { help, .. }
             | Rule::AxisOfPack { help, .. }
-            | Rule::Divisor { help, .. }
-            | Rule::Negative { help, .. }
-            | Rule::Unproved { help, .. }
             | Rule::IndexWithoutExtent { help, .. }
             | Rule::IndexForm { help, .. }
             | Rule::SliceCount { help, .. }
-            | Rule::SliceBound { help, .. }
             | Rule::MutCallInRef { help, .. }
             | Rule::NotAssignable { help, .. }
             | Rule::MutArgument { help, .. } => Some(help.clone()),
@@ -1036,6 +1081,27 @@ impl Rule {
             Rule::NotPermutation { .. } => {
                 Some("name each axis once, 0 for the first or -1 for the last".into())
             }
+            Rule::Divisor { missing, .. } => Some(match missing {
+                Some(missing) => missing.to_string(),
+                None => "divide by a positive number".into(),
+            }),
+            Rule::Negative { missing, .. } => missing.as_ref().map(ToString::to_string),
+            Rule::Unproved { missing, .. } => Some(match missing {
+                Some(missing) => missing.to_string(),
+                None => "choose other dimensions".into(),
+            }),
+            Rule::SliceBound { missing, .. } => missing.as_ref().map(ToString::to_string),
+            Rule::ReshapeCount { never: true, .. } => {
+                Some("no values of the generics make these equal".into())
+            }
+            Rule::ReshapeCount { missing, .. } => missing.as_ref().map(ToString::to_string),
+            Rule::IndexTwice { .. } => Some("give one of the two another name".into()),
+            Rule::InfiniteBlock { .. } => {
+                Some("a block is made of other blocks, and of arrays of them".into())
+            }
+            Rule::IndexUnbound { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
             Rule::IndexUnbound { index, .. } => Some(format!(
                 "add it to the outputs, `[.., {index}]`, or fold over it, `sum[{index}] ..`"
             )),
@@ -1055,6 +1121,19 @@ impl Rule {
                 Some("end the body with an expression of this type, without a semicolon".into())
             }
             Rule::NotExhaustive { missing } => Some(format!("add `{missing} => ..`")),
+            _ => None,
+        }
+    }
+
+    /// The requirement whose absence is all that is wrong, if that is so. One
+    /// that is missing is reported once, not wherever it would be needed.
+    pub fn missing(&self) -> Option<&Missing> {
+        match self {
+            Rule::Divisor { missing, .. }
+            | Rule::Negative { missing, .. }
+            | Rule::Unproved { missing, .. }
+            | Rule::SliceBound { missing, .. }
+            | Rule::ReshapeCount { missing, .. } => missing.as_ref(),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 use quote::ToTokens;
 
 use super::body::{Body, Value};
+use super::source;
 use super::types::{Item, Tensor, Ty, Type, show_dtype};
 use crate::diagnostic::Rule;
 use crate::dim::{Facts, Poly};
@@ -264,7 +265,7 @@ fn sort_help(expected: &Ty, found: &Ty, text: &str, facts: &Facts) -> Option<Str
 
 /// The source of a value where it is short, else a word for it.
 pub(crate) fn short_text(tokens: &proc_macro2::TokenStream) -> String {
-    let text = crate::syntax::text(tokens);
+    let text = source::text(tokens);
     if text.chars().count() <= 24 && !text.contains('{') {
         text
     } else {

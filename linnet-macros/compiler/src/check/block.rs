@@ -11,12 +11,12 @@ use super::obligation::{Owner, dimension};
 use super::recursion::check_recursion;
 use super::scope::Scope;
 use super::signature::{Clause, FnSig, clauses};
+use super::source;
 use super::types::{Type, dim_to_ir};
 use crate::ast;
-use crate::diagnostic::{Checked, Diagnostic, Rule};
+use crate::diagnostic::{Checked, Diagnostic, Missing, Rule};
 use crate::dim::Facts;
 use crate::ir;
-use crate::syntax;
 
 /// Checks the functions of a block and lowers it.
 pub(crate) fn check_block(
@@ -121,7 +121,10 @@ pub(crate) fn check_block(
         functions: lowered,
     };
     let value = diagnostics.is_empty().then_some(descriptor);
-    Checked { value, diagnostics }
+    Checked {
+        value,
+        diagnostics: each_once(diagnostics),
+    }
 }
 
 /// Checks an operation's body and lowers it.
@@ -150,7 +153,26 @@ pub(crate) fn check_op(
             function,
             kernel: decl.kernel.clone(),
         });
-    Checked { value, diagnostics }
+    Checked {
+        value,
+        diagnostics: each_once(diagnostics),
+    }
+}
+
+/// Without what is only a further place where a requirement is missing.
+fn each_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut reported: Vec<Missing> = Vec::new();
+    let mut kept = Vec::new();
+    for diagnostic in diagnostics {
+        if let Some(missing) = diagnostic.rule.missing() {
+            if reported.contains(missing) {
+                continue;
+            }
+            reported.push(missing.clone());
+        }
+        kept.push(diagnostic);
+    }
+    kept
 }
 
 /// What checking one member needs.
@@ -226,8 +248,8 @@ impl<'a> MemberCheck<'_, 'a> {
         );
         if ty.path.is_ident(self.block) {
             self.diagnostics.push(Diagnostic::new(
-                Rule::Recursion {
-                    circle: vec![self.block.to_owned(), self.block.to_owned()],
+                Rule::InfiniteBlock {
+                    block: self.block.to_owned(),
                 },
                 &ty.path,
             ));
@@ -236,7 +258,7 @@ impl<'a> MemberCheck<'_, 'a> {
         let Some((decl, functions)) = self.library.block(&ty.path) else {
             self.diagnostics.push(Diagnostic::new(
                 Rule::UnknownBlock {
-                    path: syntax::text(&ty.path),
+                    path: source::text(&ty.path),
                 },
                 &ty.path,
             ));

@@ -97,6 +97,11 @@ pub(crate) enum Hint<'h> {
 }
 
 impl<'h> Hint<'h> {
+    /// Whether what the context expects has an error that was reported.
+    pub(crate) fn is_poisoned(self) -> bool {
+        matches!(self, Hint::Type(Type::Unknown))
+    }
+
     /// The dtype that a literal takes, if the context tells one.
     pub(crate) fn dtype(self) -> Option<&'h ir::DTypeExpr> {
         let dtype = match self {

@@ -6,6 +6,7 @@ use syn::Expr;
 use super::body::{Body, Hint, Value};
 use super::literal::{BOOL, Class, I64};
 use super::operator::{binary_function, unary_function};
+use super::source;
 use super::types::{Item, Ty, Type, show_dtype};
 use crate::ast::GenericArg;
 use crate::builtins;
@@ -165,7 +166,7 @@ impl Body<'_, '_> {
                         Rule::GenericArgument {
                             parameter: "`T: DType`".to_owned(),
                             of: name,
-                            found: syntax::text(&dim.tokens),
+                            found: source::text(&dim.tokens),
                         },
                         turbofish,
                     );
@@ -333,6 +334,9 @@ impl Body<'_, '_> {
         };
         let dim = self.written_dim(length);
         let Some(dtype) = written.or_else(|| hint.dtype().cloned()) else {
+            if hint.is_poisoned() {
+                return Value::unknown();
+            }
             return self.fail(
                 Rule::CannotInfer {
                     generic: "T".to_owned(),
@@ -405,7 +409,12 @@ impl Body<'_, '_> {
         };
         let mut values: Vec<Value> = Vec::new();
         for part in &list.elems {
-            let inner = self.element_hint(hint);
+            let dtype = values.iter().find_map(|value| value.ty.dtype().cloned());
+            let inner = match &dtype {
+                Some(dtype) => Hint::DType(dtype),
+                None if values.is_empty() => self.element_hint(hint),
+                None => Hint::Type(&Type::Unknown),
+            };
             let value = self.expr(part, inner);
             values.push(value);
         }
@@ -456,7 +465,14 @@ impl Body<'_, '_> {
                 return Value::unknown();
             }
             let Some(sum) = sum else {
-                return Value::unknown();
+                let found = "the length of these side by side, which does not fit in 64 bits,";
+                return self.fail(
+                    Rule::NotADim {
+                        found: found.to_owned(),
+                        help: None,
+                    },
+                    expr,
+                );
             };
             dims[at.0] = Item::One(sum);
         }

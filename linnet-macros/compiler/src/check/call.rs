@@ -14,6 +14,7 @@ use super::nearest::nearest;
 use super::obligation::{clause_to_add, sign, undecidable};
 use super::scope::{Bindings, Bound, bound_name, has_unbound, identity_of, substitute_tree};
 use super::signature::{ClauseKind, FnSig, SigParam};
+use super::source;
 use super::types::{Ty, Type, plain};
 use crate::ast::{GenericArg, GenericParam};
 use crate::diagnostic::Rule;
@@ -74,14 +75,13 @@ impl<'a> Body<'_, 'a> {
             return Value::unknown();
         };
         if target.sig.receiver == ir::Receiver::Mut && self.sig.receiver != ir::Receiver::Mut {
-            let help = format!("declare `fn {}(&mut self, ..)`", self.sig.name);
-            self.report(
-                Rule::MutCallInRef {
-                    callee: target.sig.display.clone(),
-                    help,
-                },
-                &call.method,
-            );
+            let name = &self.sig.name;
+            let rule = Rule::MutCallInRef {
+                what: format!("`{}`", target.sig.display),
+                against: format!("`{name}` takes `&self`"),
+                help: format!("declare `fn {name}(&mut self, ..)`"),
+            };
+            self.report(rule, &call.method);
         }
         let turbofish = call
             .turbofish
@@ -97,9 +97,7 @@ impl<'a> Body<'_, 'a> {
             Expr::Reference(reference) => &reference.expr,
             arg => arg,
         };
-        if !self.takes_type(inner) {
-            self.expr(inner, Hint::None);
-        }
+        self.expr(inner, Hint::Type(&Type::Unknown));
     }
 
     fn own_target(&mut self, function: &str, call: &syn::ExprMethodCall) -> Option<Target> {
@@ -155,15 +153,14 @@ impl<'a> Body<'_, 'a> {
         };
         let block = block?;
         let sig = self.function_of(&block, function, &call.method)?;
-        if sig.receiver == ir::Receiver::Mut && !by_mut {
-            let help = format!("take `&mut {of}`");
-            self.report(
-                Rule::MutCallInRef {
-                    callee: sig.display.clone(),
-                    help,
-                },
-                &call.method,
-            );
+        let writes = sig.receiver == ir::Receiver::Mut;
+        if writes && !by_mut && self.sig.receiver == ir::Receiver::Mut {
+            let rule = Rule::MutCallInRef {
+                what: format!("`{}`", sig.display),
+                against: format!("`{element}` is taken from `&{of}`"),
+                help: format!("take it from `&mut {of}`"),
+            };
+            self.report(rule, &call.method);
         }
         Some(Target {
             callee: Callee::Element {
@@ -512,7 +509,7 @@ impl<'a> Body<'_, 'a> {
         display: &str,
     ) -> Value {
         if let Expr::Reference(reference) = arg {
-            let inner = syntax::text(&reference.expr);
+            let inner = source::text(&reference.expr);
             return self.fail(
                 Rule::MutArgument {
                     parameter: param.text(),
@@ -651,8 +648,8 @@ impl<'a> Body<'_, 'a> {
             let updated = !matches!(arg, ir::Arg::Value(_));
             if updated && given[..i].iter().any(|(other, _)| other == arg) {
                 let what = match args[i] {
-                    Expr::Reference(reference) => syntax::text(&reference.expr),
-                    other => syntax::text(other),
+                    Expr::Reference(reference) => source::text(&reference.expr),
+                    other => source::text(other),
                 };
                 self.report(
                     Rule::MutTwice {
@@ -689,7 +686,7 @@ impl<'a> Body<'_, 'a> {
                 let clause = clause_to_add(&self.facts, value, Comparison::Ge, &zero);
                 let rule = Rule::Negative {
                     expression: value.to_string(),
-                    help: self.owner.add(&clause),
+                    missing: Some(self.owner.add(&clause)),
                 };
                 self.report(rule, name);
             }
@@ -756,21 +753,16 @@ pub(crate) fn prove_requirements(
         }
         let here = plain(&format!("{left_tree} {} {right_tree}", sign(*comparison)));
         let refuted = facts.refute(&left, *comparison, &right);
-        let help = if refuted {
-            "choose other dimensions".to_owned()
-        } else {
-            let clause = facts
-                .missing(&left, *comparison, &right)
-                .unwrap_or_else(|| here.clone());
-            owner.add(&clause)
-        };
+        let missing = (!refuted).then(|| {
+            let clause = facts.missing(&left, *comparison, &right);
+            owner.add(&clause.unwrap_or_else(|| here.clone()))
+        });
         diagnostics.push(crate::diagnostic::Diagnostic {
             rule: Rule::Unproved {
                 of: of.to_owned(),
                 clause: clause.text.clone(),
                 here,
-                refuted,
-                help,
+                missing,
             },
             tokens: tokens.clone(),
         });

@@ -516,7 +516,8 @@ impl<'a> Body<'_, 'a> {
         if by_mut && self.sig.receiver != ir::Receiver::Mut {
             self.report(
                 Rule::MutCallInRef {
-                    callee: format!("a loop over `&mut self.{member}`"),
+                    what: format!("a loop over `&mut self.{member}`"),
+                    against: format!("`{}` takes `&self`", self.sig.name),
                     help: format!(
                         "declare `fn {}(&mut self, ..)`, or loop over `&self.{member}`",
                         self.sig.name
@@ -598,8 +599,15 @@ impl<'a> Body<'_, 'a> {
             let expression = format!("{last} - {first}");
             let clause =
                 super::obligation::clause_to_add(&self.facts, &first, Comparison::Le, &last);
-            let help = self.owner.add(&clause);
-            self.report(Rule::Negative { expression, help }, range);
+            let missing = (!self.facts.refute(&first, Comparison::Le, &last))
+                .then(|| self.owner.add(&clause));
+            self.report(
+                Rule::Negative {
+                    expression,
+                    missing,
+                },
+                range,
+            );
         }
         let id = self.fresh();
         let (carried, body) = self.turn(looped, |body| {

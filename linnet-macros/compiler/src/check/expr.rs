@@ -6,6 +6,7 @@ use syn::{Expr, Lit, UnOp};
 use super::body::{Binding, Body, Hint, Value};
 use super::literal::{BOOL, I64};
 use super::nearest::nearest;
+use super::source;
 use super::types::{Ty, Type, show_dtype};
 use crate::builtins;
 use crate::diagnostic::Rule;
@@ -47,7 +48,7 @@ impl Body<'_, '_> {
             Expr::ForLoop(looped) => self.for_loop(looped, expr),
             Expr::Return(_) => self.fail(Rule::EarlyReturn, expr),
             Expr::Index(index) => {
-                let base = crate::syntax::text(&index.expr);
+                let base = source::text(&index.expr);
                 self.unsupported(
                     "indexing with brackets",
                     format!("write `{base}.slice(s![..])` for a part, or `index!(..)` for elements"),
@@ -55,12 +56,12 @@ impl Body<'_, '_> {
                 )
             }
             Expr::Cast(cast) => {
-                let value = crate::syntax::text(&cast.expr);
-                let ty = crate::syntax::text(&cast.ty);
+                let value = source::text(&cast.expr);
+                let ty = source::text(&cast.ty);
                 self.unsupported("`as`", format!("write `cast::<{ty}>({value})`"), expr)
             }
             Expr::Reference(reference) => {
-                let inner = crate::syntax::text(&reference.expr);
+                let inner = source::text(&reference.expr);
                 self.unsupported(
                     "a reference here",
                     format!("write `{inner}`; only an argument for a `&mut` parameter has `&mut`"),

@@ -15,6 +15,7 @@ use super::operator::{
     unary_result,
 };
 use super::slice::{is_punct, split};
+use super::source;
 use super::types::{Item, Ty, Type, show_dtype};
 use crate::builtins;
 use crate::diagnostic::Rule;
@@ -23,7 +24,6 @@ use crate::ir::{
     self, BinaryOp, Comparison, DTypeExpr, ElementIndex, IndexExpr, IndexVar, NodeOp, ReduceOp,
     Scalar, ScalarOp, UnaryOp,
 };
-use crate::syntax;
 
 /// An index variable.
 struct Var {
@@ -147,7 +147,11 @@ impl Body<'_, '_> {
                 used: false,
             });
         }
-        let element_hint = self.element_hint(hint).dtype().cloned();
+        let element_hint = match hint.dtype() {
+            // What the context expects has an error: any dtype will do.
+            None if hint.is_poisoned() => Some(I64),
+            dtype => dtype.cloned(),
+        };
         let element = self.scalar(&written.element, element_hint.as_ref(), &mut notation);
         let before = self.diagnostics.len();
         // A name without an extent may be the fault of an error in the element.
@@ -346,7 +350,7 @@ impl Body<'_, '_> {
                     let tokens: TokenStream = part.into_iter().collect();
                     self.report(
                         Rule::Syntax {
-                            message: format!("`{}` is no index", syntax::text(&tokens)),
+                            message: format!("`{}` is no index", source::text(&tokens)),
                             help: Some(
                                 "write a name, `*s` for a pack, or `m: M` with an extent"
                                     .to_owned(),
@@ -428,12 +432,12 @@ impl Body<'_, '_> {
                 }
             },
             Expr::Field(_) => {
-                let text = syntax::text(expr);
+                let text = source::text(expr);
                 let value = self.expr(expr, Hint::None);
                 self.scalar_of_value(value, &text, expr)
             }
             Expr::MethodCall(call) => {
-                let text = syntax::text(expr);
+                let text = source::text(expr);
                 let _ = call;
                 self.form(
                     &format!("the call `{text}`"),
@@ -558,19 +562,12 @@ impl Body<'_, '_> {
             }
             None => {
                 let mut known = notation.names();
-                let indices = known.clone();
                 known.extend(self.names());
                 let nearest = nearest(&text, known.iter().map(String::as_str));
-                let rule = match nearest {
-                    None if text.chars().count() <= 2 => Rule::IndexUnbound {
-                        index: text,
-                        known: indices,
-                    },
-                    nearest => Rule::UnknownName {
-                        name: text,
-                        nearest,
-                        known,
-                    },
+                let rule = Rule::UnknownName {
+                    name: text,
+                    nearest,
+                    known,
                 };
                 self.report(rule, expr);
                 None
@@ -700,7 +697,7 @@ impl Body<'_, '_> {
             let both =
                 self.element_flexible(left, notation) && self.element_flexible(right, notation);
             if both && hint.is_none() {
-                let literal = syntax::text(whole);
+                let literal = source::text(whole);
                 self.report(Rule::LiteralWithoutContext { literal }, whole);
                 return None;
             }
@@ -966,7 +963,7 @@ impl Body<'_, '_> {
         expr: &Expr,
         notation: &mut Notation,
     ) -> Option<Scalar> {
-        let text = syntax::text(&index.expr);
+        let text = source::text(&index.expr);
         let value = match notation.tensors.get(&text) {
             Some(value) => value.clone(),
             None => {
@@ -1037,7 +1034,7 @@ impl Body<'_, '_> {
             self.mark_used(&entries, notation);
             return None;
         }
-        let source = syntax::text(expr)
+        let source = source::text(expr)
             .replace("[(", "[")
             .replace(",)]", "]")
             .replace(")]", "]");
@@ -1099,7 +1096,7 @@ impl Body<'_, '_> {
                 Rule::IndexPack {
                     what: format!(
                         "`{}` indexes `*{name}`, which is a pack",
-                        syntax::text(entry)
+                        source::text(entry)
                     ),
                     help: Some(format!("a pack has one index, with a star: `*{lower}`")),
                 },
@@ -1108,9 +1105,19 @@ impl Body<'_, '_> {
             return None;
         }
         let Item::One(axis) = item else { return None };
-        if let Expr::Path(path) = entry
-            && let Some(name) = path.path.get_ident()
-            && let Some(var) = notation.var(&name.to_string())
+        let lone = match entry {
+            Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+            _ => None,
+        };
+        if let Some(name) = &lone
+            && notation.var(name).is_none()
+            && self.lookup(name).is_none()
+            && self.scope.kind(name).is_none()
+        {
+            return self.unbound_index(name, "", entry, notation);
+        }
+        if let Some(name) = &lone
+            && let Some(var) = notation.var(name)
         {
             if notation.vars[var].pack {
                 self.report(
@@ -1151,15 +1158,7 @@ impl Body<'_, '_> {
             return None;
         };
         let Some(var) = notation.var(&name) else {
-            let known = notation.names();
-            self.report(
-                Rule::IndexUnbound {
-                    index: format!("*{name}"),
-                    known,
-                },
-                entry,
-            );
-            return None;
+            return self.unbound_index(&name, "*", entry, notation);
         };
         notation.vars[var].used = true;
         let help = format!("write `{name}` without the star for one axis");
@@ -1185,6 +1184,32 @@ impl Body<'_, '_> {
         };
         self.extent(var, item, source, entry, notation)
             .then(|| ElementIndex::Pack(var_number(var)))
+    }
+
+    /// Reports a name between brackets that is no index.
+    fn unbound_index<R>(
+        &mut self,
+        name: &str,
+        star: &str,
+        entry: &Expr,
+        notation: &Notation,
+    ) -> Option<R> {
+        let plain: Vec<String> = notation
+            .vars
+            .iter()
+            .map(|var| var.name.to_string())
+            .collect();
+        let nearest = nearest(name, plain.iter().map(String::as_str));
+        let index = format!("{star}{name}");
+        self.report(
+            Rule::IndexUnbound {
+                index,
+                nearest,
+                known: notation.names(),
+            },
+            entry,
+        );
+        None
     }
 
     /// Whether an axis has the extent of an index variable, which the first
@@ -1247,7 +1272,7 @@ impl Body<'_, '_> {
                     expected: "an integer".to_owned(),
                     expected_note: None,
                     found: show_dtype(&scalar.dtype),
-                    help: Some(format!("write `cast::<i32>({})`", syntax::text(entry))),
+                    help: Some(format!("write `cast::<i32>({})`", source::text(entry))),
                 },
                 entry,
             );
@@ -1262,25 +1287,7 @@ impl Body<'_, '_> {
         let dim = dimension(tree, &self.facts, &self.owner, &tokens, &mut diagnostics);
         self.report_all(diagnostics);
         let dim = dim?;
-        if !self.facts.prove(&dim, Comparison::Lt, axis) {
-            let refuted = self.facts.refute(&dim, Comparison::Lt, axis);
-            let due = format!("{dim} < {axis}");
-            let help = if refuted {
-                format!("its indices are 0 to `{axis}`, without that")
-            } else {
-                let clause = self.facts.missing(&dim, Comparison::Lt, axis);
-                self.owner.add(&clause.unwrap_or_else(|| due.clone()))
-            };
-            let rule = Rule::SliceBound {
-                entry: syntax::text(entry),
-                axis: axis.to_string(),
-                due,
-                refuted,
-                help,
-            };
-            self.report(rule, entry);
-            return None;
-        }
+        self.within(&dim, Comparison::Lt, axis, axis, &tokens);
         let dim = super::types::dim_to_ir(&dim);
         let op = match dim {
             ir::DimExpr::Const(value) => ScalarOp::Literal(ir::Literal::Int(value)),
@@ -1305,7 +1312,7 @@ fn bracketed(tokens: TokenStream) -> TokenStream {
             TokenTree::Group(group) => {
                 let indexes = after_value && group.delimiter() == Delimiter::Bracket;
                 let mut inner = bracketed(group.stream());
-                if indexes && inner.clone().into_iter().next().is_none_or(|_| true) {
+                if indexes {
                     let has_comma = inner.clone().into_iter().any(|token| is_punct(&token, ','));
                     if has_comma || inner.is_empty() {
                         let mut tuple = Group::new(Delimiter::Parenthesis, inner);

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::scope::{Bindings, Bound, Scope, bound_name, instantiate, is_dtype, substitute_tree};
 use super::signature::FnSig;
+use super::source;
 use super::types::{Item, Ty, show_dtype};
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Rule};
 use crate::dim::{Facts, Poly};
 use crate::ir::{self, GenericKind};
-use crate::syntax;
 
 /// Signatures by the paths under which the item names them.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ pub(crate) fn bind_arguments(
     if ty.args.len() < least || ty.args.len() > decl.generics.len() {
         let generics = decl.generics.iter().map(|generic| {
             let default = match &generic.default {
-                Some(ast::GenericArg::Dim(dim)) => format!(" = {}", syntax::text(&dim.tokens)),
+                Some(ast::GenericArg::Dim(dim)) => format!(" = {}", source::text(&dim.tokens)),
                 Some(ast::GenericArg::DType(dtype, _)) => {
                     format!(" = {}", super::types::dtype_name(*dtype))
                 }
@@ -258,7 +258,7 @@ pub(crate) fn argument(
                 _ => {
                     let found = match (lone, lone_kind) {
                         (Some(name), Some(kind)) => format!("{name}: {}", bound_name(kind)),
-                        _ => syntax::text(&dim.tokens),
+                        _ => source::text(&dim.tokens),
                     };
                     diagnostics.push(wrong(found, dim.tokens.clone()));
                     None

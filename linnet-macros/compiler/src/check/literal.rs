@@ -4,6 +4,7 @@ use quote::ToTokens;
 use syn::{Expr, Lit, UnOp};
 
 use super::body::{Binding, Body, Hint, Value};
+use super::source;
 use super::types::{Type, show_dtype};
 use crate::ast::DimOp;
 use crate::builtins;
@@ -165,7 +166,10 @@ impl Body<'_, '_> {
     /// The integer dtype that a dimension takes. Reports where the context has
     /// none, or one that is not an integer.
     pub(crate) fn dim_dtype(&mut self, expr: &Expr, hint: Hint<'_>) -> Option<DTypeExpr> {
-        let text = crate::syntax::text(expr);
+        let text = source::text(expr);
+        if hint.is_poisoned() {
+            return None;
+        }
         let Some(dtype) = hint.dtype().cloned() else {
             self.report(Rule::LiteralWithoutContext { literal: text }, expr);
             return None;
@@ -236,10 +240,11 @@ impl Body<'_, '_> {
                 return None;
             }
         };
-        let text = crate::syntax::text(at);
+        let text = source::text(at);
         let dtype = if suffix.is_empty() {
             match hint.dtype() {
                 Some(dtype) => dtype.clone(),
+                None if hint.is_poisoned() => return None,
                 None => {
                     self.report(Rule::LiteralWithoutContext { literal: text }, at);
                     return None;

@@ -7,6 +7,7 @@ use syn::{Expr, Member as FieldName};
 use super::body::{Binding, Body, MemberKind, Value};
 use super::library::SubBlock;
 use super::nearest::nearest;
+use super::source;
 use super::types::{Ty, Type};
 use crate::diagnostic::Rule;
 use crate::ir::NodeOp;
@@ -118,7 +119,7 @@ impl<'a> Body<'_, 'a> {
     }
 
     fn no_field(&mut self, ty: &Ty, field: &syn::ExprField) -> Value {
-        let name = crate::syntax::text(&field.member);
+        let name = source::text(&field.member);
         self.fail(
             Rule::TupleField {
                 field: name,

@@ -33,6 +33,7 @@ mod scope;
 mod shape;
 mod signature;
 mod slice;
+mod source;
 mod stmt;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@ pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    let most = (name.chars().count() / 3).max(1);
+    let length = name.chars().count();
+    let most = (length / 3).max(1);
     candidates
         .into_iter()
         .filter(|candidate| *candidate != name)
@@ -16,7 +17,9 @@ pub(crate) fn nearest<'a>(
                 candidate,
             )
         })
-        .filter(|(edits, _)| *edits <= most)
+        .filter(|(edits, candidate)| {
+            *edits <= most && *edits < candidate.chars().count().min(length)
+        })
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate.to_owned())
 }
@@ -53,6 +56,7 @@ mod tests {
         assert_eq!(nearest("wieght", names), Some("weight".to_owned()));
         assert_eq!(nearest("Forward", names), Some("forward".to_owned()));
         assert_eq!(nearest("gamma", names), None);
+        assert_eq!(nearest("x", ["y"]), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 
 use super::types::plain;
-use crate::diagnostic::{Diagnostic, Rule};
+use crate::diagnostic::{Diagnostic, Missing, Rule};
 use crate::dim::{DimTree, Facts, Poly, Undecidable};
 use crate::ir::Comparison;
 
@@ -19,9 +19,9 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// "add `#[require(..)]` to .." for a clause that would make something
-    /// provable: to the block where the clause mentions only its generics.
-    pub(crate) fn add(&self, clause: &str) -> String {
+    /// Where a clause that would make something provable is to be added: to the
+    /// block where the clause mentions only its generics.
+    pub(crate) fn add(&self, clause: &str) -> Missing {
         let clause = plain(clause);
         let of_block = names_in(&clause)
             .iter()
@@ -31,9 +31,9 @@ impl Owner {
             (_, Some(function)) => Some(function),
             (block, None) => block.as_ref(),
         };
-        match place {
-            Some(place) => format!("add `#[require({clause})]` to `{place}`"),
-            None => format!("add `#[require({clause})]`"),
+        Missing {
+            clause,
+            place: place.cloned(),
         }
     }
 }
@@ -109,14 +109,14 @@ pub(crate) fn undecidable(
         Undecidable::Divisor(divisor) if divisor.as_constant().is_some() => Rule::Divisor {
             expression: plain(expression),
             divisor: divisor.to_string(),
-            help: "divide by a positive number".to_owned(),
+            missing: None,
         },
         Undecidable::Divisor(divisor) => {
             let clause = clause_to_add(facts, divisor, Comparison::Gt, &Poly::constant(0));
             Rule::Divisor {
                 expression: plain(expression),
                 divisor: plain(&divisor.to_string()),
-                help: owner.add(&clause),
+                missing: Some(owner.add(&clause)),
             }
         }
         Undecidable::Overflow => Rule::NotADim {
@@ -140,8 +140,8 @@ pub(crate) fn dimension(
         return Some(dim);
     }
     let expression = plain(&tree.to_string());
-    let help = if facts.refute(&dim, Comparison::Ge, &zero) {
-        format!("`{expression}` is negative whatever the generics are")
+    let missing = if facts.refute(&dim, Comparison::Ge, &zero) {
+        None
     } else {
         let clause = match tree {
             DimTree::Sub(a, b) => facts
@@ -149,10 +149,13 @@ pub(crate) fn dimension(
                 .unwrap_or_else(|| format!("{b} <= {a}")),
             _ => clause_to_add(facts, &dim, Comparison::Ge, &zero),
         };
-        owner.add(&clause)
+        Some(owner.add(&clause))
     };
     diagnostics.push(Diagnostic {
-        rule: Rule::Negative { expression, help },
+        rule: Rule::Negative {
+            expression,
+            missing,
+        },
         tokens: tokens.clone(),
     });
     None

@@ -7,6 +7,7 @@ use syn::{BinOp, Expr};
 use super::agree::short_text;
 use super::body::{Body, Hint, Value};
 use super::literal::{BOOL, Class, I64};
+use super::source;
 use super::types::{Item, Ty, Type, show_dtype};
 use crate::diagnostic::Rule;
 use crate::ir::{self, BinaryOp, DTypeExpr, NodeOp, UnaryOp};
@@ -263,8 +264,11 @@ impl Body<'_, '_> {
                     inner = Hint::DType(&I64);
                 }
             }
+            if inner.is_poisoned() {
+                return Value::unknown();
+            }
             if inner.dtype().is_none() {
-                let literal = crate::syntax::text(whole);
+                let literal = source::text(whole);
                 return self.fail(Rule::LiteralWithoutContext { literal }, whole);
             }
             (self.expr(left, inner), self.expr(right, inner))
@@ -300,7 +304,7 @@ impl Body<'_, '_> {
     fn beside(&mut self, expr: &Expr, other: &Value, hint: Hint<'_>) -> Value {
         match other.ty.dtype().cloned() {
             Some(dtype) => self.expr(expr, Hint::DType(&dtype)),
-            None if other.ty.is_unknown() && self.flexible(expr, &|_| false) => Value::unknown(),
+            None if self.flexible(expr, &|_| false) => Value::unknown(),
             None => self.expr(expr, hint),
         }
     }
@@ -310,6 +314,7 @@ impl Body<'_, '_> {
     pub(crate) fn element_hint<'h>(&self, hint: Hint<'h>) -> Hint<'h> {
         match hint.dtype() {
             Some(dtype) => Hint::DType(dtype),
+            None if hint.is_poisoned() => hint,
             None => Hint::None,
         }
     }

@@ -8,6 +8,7 @@ use super::body::{Body, Hint, Value};
 use super::literal::{BOOL, Class};
 use super::nearest::nearest;
 use super::obligation::dimension;
+use super::source;
 use super::types::{Item, Tensor, Ty, Type, show_dims};
 use crate::diagnostic::Rule;
 use crate::dim::{Poly, Undecidable};
@@ -220,18 +221,20 @@ impl Body<'_, '_> {
         if self.facts.equal(&from, &to) {
             return self.emit(NodeOp::Reshape(value.id), ty, expr);
         }
-        let help = if self.facts.refute(&from, Comparison::Eq, &to) {
-            Some("no values of the generics make these equal".to_owned())
-        } else {
-            let clause = self.facts.missing(&from, Comparison::Eq, &to);
-            clause.map(|clause| self.owner.add(&clause))
-        };
+        let never = self.facts.refute(&from, Comparison::Eq, &to);
+        // A requirement that only repeats the counts helps nobody.
+        let missing = self
+            .facts
+            .missing(&from, Comparison::Eq, &to)
+            .filter(|clause| !never && !clause.contains(&to.to_string()))
+            .map(|clause| self.owner.add(&clause));
         let rule = Rule::ReshapeCount {
             from: value.ty.to_string(),
             to: format!("[{}]", show_dims(&dims)),
             from_count: format!("`{from}`"),
             to_count: format!("`{to}`"),
-            help,
+            never,
+            missing,
         };
         self.report(rule, arg);
         // What follows is about the new shape.
@@ -252,7 +255,7 @@ impl Body<'_, '_> {
                     axis: array
                         .elems
                         .first()
-                        .map_or_else(|| "0".to_owned(), |first| syntax::text(first)),
+                        .map_or_else(|| "0".to_owned(), |first| source::text(first)),
                     ty: value.ty.to_string(),
                     help: "name the axes instead: `index!([*s, b, a] = x[*s, a, b])`".to_owned(),
                 },
@@ -273,7 +276,7 @@ impl Body<'_, '_> {
         sorted.sort_unstable();
         if sorted != (0..tensor.dims.len()).collect::<Vec<_>>() {
             let rule = Rule::NotPermutation {
-                axes: syntax::text(arg),
+                axes: source::text(arg),
                 ty: value.ty.to_string(),
             };
             return self.fail(rule, arg);
@@ -365,7 +368,7 @@ impl Body<'_, '_> {
             };
             if gone.contains(&place) {
                 let rule = Rule::NotPermutation {
-                    axes: syntax::text(arg),
+                    axes: source::text(arg),
                     ty: value.ty.to_string(),
                 };
                 return self.fail(rule, arg);

@@ -3,12 +3,12 @@
 use quote::ToTokens;
 
 use super::scope::{Scope, bound_name};
+use super::source;
 use super::types::{Pattern, Type};
 use crate::ast;
 use crate::diagnostic::{Diagnostic, Rule};
 use crate::dim::{DimTree, Symbol};
 use crate::ir::{self, Comparison, GenericKind};
-use crate::syntax;
 
 /// A clause of `#[require(..)]`.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ fn resolve_clause(
     params: &[SigParam],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Clause> {
-    let text = syntax::text(&clause.tokens);
+    let text = source::text(&clause.tokens);
     let kind = match &clause.kind {
         ast::RequirementKind::Distinct(name) => {
             match named(name, &text, scope, params, diagnostics)? {

@@ -5,12 +5,12 @@ use quote::ToTokens;
 use syn::{BinOp, Expr};
 
 use super::body::{Body, Value};
-use super::obligation::normal_form;
+use super::obligation::{normal_form, undecidable};
+use super::source;
 use super::types::{Item, Tensor, Type, dim_to_ir};
 use crate::diagnostic::Rule;
-use crate::dim::{DimTree, Poly};
+use crate::dim::{DimTree, Poly, Undecidable};
 use crate::ir::{Comparison, NodeOp, SliceItem, Start};
-use crate::syntax;
 
 /// One entry as written.
 struct Entry {
@@ -246,7 +246,7 @@ impl Body<'_, '_> {
 
     fn entry_syntax<R>(&mut self, tokens: &TokenStream) -> Option<R> {
         let rule = Rule::Syntax {
-            message: format!("`{}` is no entry of a slice", syntax::text(tokens)),
+            message: format!("`{}` is no entry of a slice", source::text(tokens)),
             help: Some("an entry is `..`, `...`, `a..b`, `a..b;step` or an index".to_owned()),
         };
         self.report(rule, tokens);
@@ -279,7 +279,7 @@ impl Body<'_, '_> {
                 _ => {
                     self.report(
                         Rule::SliceStep {
-                            step: syntax::text(expr),
+                            step: source::text(expr),
                         },
                         expr,
                     );
@@ -301,55 +301,53 @@ impl Body<'_, '_> {
                 dim: axis.to_tree().clone(),
             },
         };
-        let text = syntax::text(&entry.tokens);
+        let text = source::text(&entry.tokens);
         if first.terms != last.terms {
             self.report(Rule::SliceLength { entry: text }, &entry.tokens);
             return None;
         }
         let start_dim = self.bound_dim(&first.dim, &entry.tokens)?;
         let end_dim = self.bound_dim(&last.dim, &entry.tokens)?;
-        let length = end_dim.sub(&start_dim).ok()?;
+        let tokens = &entry.tokens;
+        let length = self.fitting(end_dim.sub(&start_dim), tokens)?;
+        let zero = Poly::constant(0);
         let begin = if first.terms.is_empty() {
-            let zero = Poly::constant(0);
-            let mut holds = self.slice_bound(&zero, Comparison::Le, &start_dim, axis, entry);
-            holds &= self.slice_bound(&start_dim, Comparison::Le, &end_dim, axis, entry);
-            holds &= self.slice_bound(&end_dim, Comparison::Le, axis, axis, entry);
-            if !holds {
-                return None;
-            }
+            // What follows is about the part, whether or not it is there.
+            let _ = self.within(&zero, Comparison::Le, &start_dim, axis, tokens)
+                && self.within(&start_dim, Comparison::Le, &end_dim, axis, tokens)
+                && self.within(&end_dim, Comparison::Le, axis, axis, tokens);
             Start::Dim(dim_to_ir(&start_dim))
         } else {
             // Where it begins is checked when it runs; its length is not.
-            let zero = Poly::constant(0);
-            if !self.slice_bound(&zero, Comparison::Le, &length, axis, entry) {
-                return None;
-            }
+            self.within(&zero, Comparison::Le, &length, axis, tokens);
             if self.facts.refute(&length, Comparison::Le, axis) {
-                self.slice_bound(&length, Comparison::Le, axis, axis, entry);
-                return None;
+                self.within(&length, Comparison::Le, axis, axis, tokens);
             }
             let start = self.runtime_integer(start?, "the start of a slice")?;
             Start::Value(start.id)
         };
-        let length = self.stepped(&length, step)?;
+        let length = self.stepped(&length, step, tokens)?;
         Some((SliceItem::Range { start: begin, step }, length))
     }
 
     /// The number of indices `0, step, ..` below a length: `ceil(length / step)`.
-    fn stepped(&mut self, length: &Poly, step: i64) -> Option<Poly> {
+    fn stepped(&mut self, length: &Poly, step: i64, tokens: &TokenStream) -> Option<Poly> {
         if step == 1 {
             return Some(length.clone());
         }
         let divisor = Poly::constant(step);
-        let whole = self.facts.divide(length, &divisor).ok()?;
+        let whole = self.facts.divide(length, &divisor);
+        let whole = self.fitting(whole, tokens)?;
         let exact = whole
             .mul(&divisor)
             .is_ok_and(|product| self.facts.equal(&product, length));
         if exact {
             return Some(whole);
         }
-        let more = length.add(&Poly::constant(step - 1)).ok()?;
-        self.facts.divide(&more, &divisor).ok()
+        let more = length.add(&Poly::constant(step - 1));
+        let more = self.fitting(more, tokens)?;
+        let rounded = self.facts.divide(&more, &divisor);
+        self.fitting(rounded, tokens)
     }
 
     fn bound_dim(&mut self, tree: &DimTree, tokens: &TokenStream) -> Option<Poly> {
@@ -359,37 +357,48 @@ impl Body<'_, '_> {
         dim
     }
 
-    /// Proves a bound of a slice or reports it.
-    fn slice_bound(
+    /// Proves that an index or range keeps within its axis, or reports it.
+    pub(crate) fn within(
         &mut self,
         left: &Poly,
         comparison: Comparison,
         right: &Poly,
         axis: &Poly,
-        entry: &Entry,
+        tokens: &TokenStream,
     ) -> bool {
         if self.facts.prove(left, comparison, right) {
             return true;
         }
-        let refuted = self.facts.refute(left, comparison, right);
         let due = format!("{left} {} {right}", super::obligation::sign(comparison));
-        let help = if refuted {
-            format!("its indices are 0 to `{axis}`, without that")
-        } else {
+        let missing = (!self.facts.refute(left, comparison, right)).then(|| {
             let clause = self.facts.missing(left, comparison, right);
             self.owner.add(&clause.unwrap_or_else(|| due.clone()))
-        };
+        });
+        let entry = source::text(tokens);
+        let axis = axis.to_string();
         self.report(
             Rule::SliceBound {
-                entry: syntax::text(&entry.tokens),
-                axis: axis.to_string(),
+                entry,
+                axis,
                 due,
-                refuted,
-                help,
+                missing,
             },
-            &entry.tokens,
+            tokens,
         );
         false
+    }
+
+    /// A number that does not fit is reported, and ends the matter.
+    fn fitting(&mut self, dim: Result<Poly, Undecidable>, tokens: &TokenStream) -> Option<Poly> {
+        match dim {
+            Ok(dim) => Some(dim),
+            Err(error) => {
+                let text = source::text(tokens);
+                let rule = undecidable(&error, &text, &self.facts, &self.owner);
+                self.report(rule, tokens);
+                None
+            }
+        }
     }
 
     /// One index.
@@ -398,9 +407,9 @@ impl Body<'_, '_> {
             Some(tree) => {
                 let dim = self.bound_dim(&tree, &entry.tokens)?;
                 let zero = Poly::constant(0);
-                let low = self.slice_bound(&zero, Comparison::Le, &dim, axis, entry);
-                let high = low && self.slice_bound(&dim, Comparison::Lt, axis, axis, entry);
-                (low && high).then(|| Start::Dim(dim_to_ir(&dim)))
+                let _ = self.within(&zero, Comparison::Le, &dim, axis, &entry.tokens)
+                    && self.within(&dim, Comparison::Lt, axis, axis, &entry.tokens);
+                Some(Start::Dim(dim_to_ir(&dim)))
             }
             None => {
                 let value = self.runtime_integer(index, "the index of a slice")?;
@@ -436,7 +445,7 @@ impl Body<'_, '_> {
                         Some(left)
                     }
                     None => Some(Offset {
-                        terms: vec![syntax::text(expr)],
+                        terms: vec![expr.to_token_stream().to_string()],
                         dim: DimTree::Const(0),
                     }),
                 }

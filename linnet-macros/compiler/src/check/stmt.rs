@@ -6,6 +6,7 @@ use syn::{Expr, Pat, Stmt};
 use super::agree::{Agreement, compare};
 use super::body::{Binding, Body, Hint, MemberKind, Value};
 use super::member::Receiver;
+use super::source;
 use super::types::{Ty, Type};
 use crate::diagnostic::Rule;
 use crate::ir::{self, BinaryOp, NodeOp};
@@ -98,9 +99,7 @@ impl Body<'_, '_> {
                 Some(ty) => Some(ty),
                 None => {
                     // The value may have errors of its own.
-                    if !self.flexible(&init.expr, &|_| false) {
-                        self.expr(&init.expr, Hint::None);
-                    }
+                    self.expr(&init.expr, Hint::Type(&Type::Unknown));
                     self.bind_unknown(pat);
                     return;
                 }
@@ -110,7 +109,7 @@ impl Body<'_, '_> {
         let hint = expected.as_ref().map_or(Hint::None, Hint::Type);
         let mut value = self.expr(&init.expr, hint);
         if let Some(expected) = expected {
-            let name = syntax::text(pat);
+            let name = source::text(pat);
             let place = format!("the value of `{name}`");
             self.expect(&value, &expected, &place, None, &init.expr);
             if !value.ty.is_unknown() {
@@ -243,9 +242,7 @@ impl Body<'_, '_> {
             _ => return unit,
         };
         let Some(place) = self.place(target) else {
-            if !self.flexible(value, &|_| false) {
-                self.expr(value, Hint::None);
-            }
+            self.expr(value, Hint::Type(&Type::Unknown));
             return unit;
         };
         let ty = match &place {
@@ -257,7 +254,7 @@ impl Body<'_, '_> {
             None => self.expr(value, Hint::Type(&ty)),
             Some(op) => self.updated(&place, &ty, op, target, value, expr),
         };
-        let name = syntax::text(target);
+        let name = source::text(target);
         let what = match &place {
             Place::State(..) => format!("the new value of the state `{name}`"),
             _ => format!("the new value of `{name}`"),
@@ -323,7 +320,7 @@ impl Body<'_, '_> {
         match target {
             Expr::Paren(paren) => self.place(&paren.expr),
             Expr::Path(path) if path.path.get_ident().is_some() => {
-                let name = syntax::text(path);
+                let name = source::text(path);
                 match self.lookup(&name).cloned() {
                     Some(Binding::Local(slot)) if self.slots[slot].mutable => {
                         Some(Place::Local(slot))
@@ -457,7 +454,7 @@ impl Body<'_, '_> {
     fn not_assignable(&mut self, target: &Expr) -> Option<Place> {
         self.report(
             Rule::NotAssignable {
-                what: format!("`{}`", syntax::text(target)),
+                what: format!("`{}`", source::text(target)),
                 help: "assign to a variable, a state `self.name`, or a `&mut` parameter, `*name`"
                     .to_owned(),
             },

@@ -60,7 +60,7 @@ pub fn write_at<M: Dim, S: Dim, D: Dim, T: DType>(
 }
 
 #[op]
-pub fn swap<M: Dim, T: DType>(a: &mut Tensor![M; T], b: &mut Tensor![M; T]) {
+pub fn swap<S: Shape, T: DType>(a: &mut Tensor![*S; T], b: &mut Tensor![*S; T]) {
     let old = a;
     *a = b;
     *b = old;
