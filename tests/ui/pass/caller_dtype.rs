@@ -1,4 +1,4 @@
-use linnet_runtime::{nn::embedding::embedding, prelude::*};
+use linnet_runtime::{Result, nn::embedding::embedding, prelude::*};
 
 #[block]
 pub struct Model<Vocab: Dim, H: Dim, T: Float> {
@@ -16,8 +16,8 @@ impl Model {
 
 type Small = Model<Const<100>, Const<8>, f32>;
 
-pub fn run(model: &Small, tokens: &Tensor<(Dyn, Dyn), i32>) -> linnet_runtime::Result<usize> {
-    Ok(model.embed(tokens)?.shape().len())
+pub fn run(model: &Small, tokens: &Tensor<(Dyn, Dyn), i32>) -> Result<usize> {
+    Ok(model.embed(tokens)?.shape()[2])
 }
 
 fn main() {}
