@@ -12,6 +12,7 @@ pub mod norm;
 pub mod probe;
 pub mod reduce;
 mod rows;
+mod scratch;
 pub mod softmax;
 pub mod unary;
 

@@ -8,6 +8,7 @@ pub(crate) mod finish;
 mod stream;
 
 use crate::cpu::matmul::blocked::{self, Plan};
+use crate::cpu::scratch::{ALIGN, aligned, aligned_len};
 use crate::cpu::{Cpu, unary::UnaryOp};
 use crate::element::{Element, MAX_LANES};
 use crate::error::{Result, expect_len, expect_scratch};
@@ -69,6 +70,7 @@ pub fn linear<X: Element, W: Element>(
         linear_scratch(cpu, rows, inner, outputs),
         scratch.len(),
     )?;
+    let scratch = aligned(scratch);
     if rows == 0 || outputs == 0 {
         return Ok(());
     }
@@ -90,9 +92,11 @@ pub fn linear<X: Element, W: Element>(
 pub fn linear_scratch(cpu: &Cpu, rows: usize, inner: usize, outputs: usize) -> usize {
     let blocked = Plan::new(cpu, rows, inner, outputs).scratch();
     if rows > STREAM_ROWS {
-        return blocked;
+        return ALIGN + blocked;
     }
-    blocked.max(rows * inner + cpu.threads() * rows * Strips::new(cpu, outputs).padded())
+    ALIGN
+        + blocked
+            .max(aligned_len(rows * inner) + cpu.threads() * rows * Strips::new(cpu, outputs).width)
 }
 
 /// How outputs are divided among tasks.
@@ -102,24 +106,26 @@ struct Strips {
 }
 
 impl Strips {
-    /// The narrowest strip: 64 elements of the smallest type are two cache lines.
-    const NARROWEST: usize = 64;
-    /// The widest: 8 rows of sums, 16 KiB, and as much of w for the next steps fit the L1 cache.
+    /// A strip as narrow as this still reads a row of w (I, O) in a run of several cache lines..
+    const NARROWEST: usize = 256;
+    /// ..and 8 rows of sums of the widest, 16 KiB, fit the L1 cache with the next rows of w.
     const WIDEST: usize = 512;
 
     fn new(cpu: &Cpu, outputs: usize) -> Self {
-        // Several strips per thread, so that threads end together even if one is held up.
-        let strips = cpu.threads() * outputs.div_ceil(cpu.threads() * Self::WIDEST).max(4);
-        let width = outputs.div_ceil(strips).next_multiple_of(Self::NARROWEST);
+        let threads = cpu.threads();
+        // Equal shares; several per thread where they are wide enough, so that threads end
+        // together even if one is held up.
+        let fewest = outputs.div_ceil(threads * Self::WIDEST);
+        let shares = (outputs / (threads * Self::NARROWEST))
+            .clamp(1, 4)
+            .max(fewest);
+        let width = outputs
+            .div_ceil(threads * shares)
+            .next_multiple_of(MAX_LANES);
         Self {
             width,
             n: outputs.div_ceil(width),
         }
-    }
-
-    /// A strip's sums, in whole vectors.
-    fn padded(&self) -> usize {
-        self.width.next_multiple_of(MAX_LANES)
     }
 }
 
@@ -134,7 +140,7 @@ unsafe fn stream_product<X: Element, W: Element>(
     scratch: &mut [f32],
 ) {
     let (rows, inner, outputs) = (x.rows(), x.cols(), w.rows());
-    let (wide, sums) = scratch.split_at_mut(rows * inner);
+    let (wide, sums) = scratch.split_at_mut(aligned_len(rows * inner));
     cpu.dispatch(Widen { x, out: wide });
     let wide = Shared::new(wide.as_mut_ptr());
     let sums = Shared::new(sums.as_mut_ptr());
@@ -143,7 +149,7 @@ unsafe fn stream_product<X: Element, W: Element>(
     let by_rows = w.col_stride() == 1 || inner <= 1;
     cpu.pool().run_indexed(strips.n, &|task, thread| {
         let first = task * strips.width;
-        let length = rows * strips.padded();
+        let length = rows * strips.width;
         // SAFETY: the scratch space has this much for each thread; the first weight is inside w.
         let (sums, w_first) = unsafe {
             let sums = std::slice::from_raw_parts_mut(sums.get().add(thread * length), length);
@@ -162,7 +168,7 @@ unsafe fn stream_product<X: Element, W: Element>(
             },
             n_out: (outputs - first).min(strips.width),
             sums,
-            sums_stride: strips.padded(),
+            sums_stride: strips.width,
         };
         cpu.dispatch(StripTask {
             strip,

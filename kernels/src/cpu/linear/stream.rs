@@ -28,103 +28,115 @@ pub(crate) struct Strip<'a, W> {
     pub sums_stride: usize,
 }
 
-/// Weights (O, I): each output is a dot product along a row of w.
+/// Weights (O, I): each output is a dot product along a row of w, R rows of x at a time.
+///
+/// x is taken in blocks that stay in the L1 cache; the partial sums of a few outputs wait as
+/// vectors meanwhile. Each sum takes the vectors of i in turns into `U` partial sums.
 ///
 /// # Safety
 /// The pointers must be valid for the lengths given; `sums` holds `rows * sums_stride`
 /// elements and `sums_stride >= n_out`.
 #[inline(always)]
 pub(crate) unsafe fn dots<S: Simd, W: Element>(s: S, strip: &mut Strip<'_, W>) {
-    let rows = strip.rows;
-    // A few outputs at a time, so that a second group of rows finds their weights in the cache.
-    for first in (0..strip.n_out).step_by(DOT_OUTPUTS) {
-        let last = (first + DOT_OUTPUTS).min(strip.n_out);
-        let mut r = 0;
-        while r < rows {
-            // SAFETY: the caller's duty; r + the tile's rows <= rows.
-            unsafe {
-                match rows - r {
-                    1 => dot_rows::<S, W, 1, 4>(s, strip, r, first, last),
-                    2 => dot_rows::<S, W, 2, 4>(s, strip, r, first, last),
-                    3 => dot_rows::<S, W, 3, 2>(s, strip, r, first, last),
-                    _ => dot_rows::<S, W, 4, 2>(s, strip, r, first, last),
-                }
+    for r in (0..strip.rows).step_by(8) {
+        // SAFETY: the caller's duty; r + the group's rows <= rows.
+        unsafe {
+            match strip.rows - r {
+                1 => dot_group::<S, W, 1, 4>(s, strip, r),
+                2 => dot_group::<S, W, 2, 4>(s, strip, r),
+                3 => dot_group::<S, W, 3, 2>(s, strip, r),
+                4 => dot_group::<S, W, 4, 2>(s, strip, r),
+                5 => dot_group::<S, W, 5, 2>(s, strip, r),
+                6 => dot_group::<S, W, 6, 2>(s, strip, r),
+                7 => dot_group::<S, W, 7, 1>(s, strip, r),
+                _ => dot_group::<S, W, 8, 1>(s, strip, r),
             }
-            r += 4;
         }
     }
 }
 
-/// Outputs whose weights all groups of rows use before the next are fetched: 16 rows of 3,072
-/// f32 are 192 KiB, inside the L2 cache.
+/// Elements of x in a block: 24 KiB of an L1 cache of 32 KiB.
+const DOT_BLOCK: usize = 6 * 1024;
+/// Outputs whose partial sums wait while a block of x is used.
 const DOT_OUTPUTS: usize = 16;
 
 #[inline(always)]
-unsafe fn dot_rows<S: Simd, W: Element, const R: usize, const O: usize>(
+unsafe fn dot_group<S: Simd, W: Element, const R: usize, const U: usize>(
     s: S,
     strip: &mut Strip<'_, W>,
     r: usize,
-    first: usize,
-    last: usize,
 ) {
-    let mut o = first;
-    // SAFETY: o + O <= last <= n_out, and the caller vouches for the rest.
-    unsafe {
-        while o + O <= last {
-            dot_tile::<S, W, R, O>(s, strip, r, o);
-            o += O;
+    let inner = strip.inner;
+    let blocks = (R * inner).div_ceil(DOT_BLOCK).max(1);
+    let block = inner.div_ceil(blocks).next_multiple_of(U * S::LANES);
+    for first in (0..strip.n_out).step_by(DOT_OUTPUTS) {
+        let last = (first + DOT_OUTPUTS).min(strip.n_out);
+        let mut waiting = [[s.splat(0.0); R]; DOT_OUTPUTS];
+        for i0 in (0..inner).step_by(block) {
+            for o in first..last {
+                let sums = &mut waiting[o - first];
+                // SAFETY: the block's end is at most inner, R rows from r and output o are inside.
+                unsafe {
+                    dot_block::<S, W, R, U>(s, strip, r, o, (i0, (i0 + block).min(inner)), sums)
+                };
+            }
         }
-        while o < last {
-            dot_tile::<S, W, R, 1>(s, strip, r, o);
-            o += 1;
+        for o in first..last {
+            for (j, &sum) in waiting[o - first].iter().enumerate() {
+                strip.sums[(r + j) * strip.sums_stride + o] = s.reduce_add(sum);
+            }
         }
     }
 }
 
-/// R rows times O outputs, R O vectors of partial sums: each output's takes the vectors of i
-/// in order, whatever R and O.
+/// Adds to `sums` the products of R rows with output o over a range of i.
 #[inline(always)]
-unsafe fn dot_tile<S: Simd, W: Element, const R: usize, const O: usize>(
+unsafe fn dot_block<S: Simd, W: Element, const R: usize, const U: usize>(
     s: S,
-    strip: &mut Strip<'_, W>,
+    strip: &Strip<'_, W>,
     r: usize,
     o: usize,
+    (mut i, end): (usize, usize),
+    sums: &mut [S::F; R],
 ) {
-    let inner = strip.inner;
-    let mut sums = [[s.splat(0.0); O]; R];
-    // SAFETY: R rows from r and O outputs from o are inside, and i + the vector's length <= inner.
+    let mut partial = [[s.splat(0.0); R]; U];
+    // SAFETY: R rows from r and output o are inside, and i + the vector's length <= end <= inner.
     unsafe {
-        let x: [*const f32; R] = std::array::from_fn(|j| strip.x.add((r + j) * strip.x_stride));
-        let w: [*const W; O] = std::array::from_fn(|j| strip.w.add((o + j) * strip.w_stride));
-        let whole = inner / S::LANES * S::LANES;
-        let mut i = 0;
-        while i < whole {
-            let xs: [S::F; R] = std::array::from_fn(|j| s.load(x[j].add(i)));
-            for (k, w) in w.iter().enumerate() {
-                let v = W::load(s, w.add(i));
-                for (j, sums) in sums.iter_mut().enumerate() {
-                    sums[k] = s.fma(xs[j], v, sums[k]);
+        let x = strip.x.add(r * strip.x_stride);
+        let w = strip.w.add(o * strip.w_stride);
+        partial[0] = *sums;
+        while i + U * S::LANES <= end {
+            // One row ahead: the hardware does not know where the next block of a row begins.
+            s.prefetch(w.wrapping_add(strip.w_stride + i));
+            if U * S::LANES * size_of::<W>() > 64 {
+                s.prefetch(w.wrapping_add(strip.w_stride + i + 64 / size_of::<W>()));
+            }
+            for (u, partial) in partial.iter_mut().enumerate() {
+                let v = W::load(s, w.add(i + u * S::LANES));
+                for (j, sum) in partial.iter_mut().enumerate() {
+                    *sum = s.fma(
+                        s.load(x.add(j * strip.x_stride + i + u * S::LANES)),
+                        v,
+                        *sum,
+                    );
                 }
             }
-            i += S::LANES;
+            i += U * S::LANES;
         }
-        if i < inner {
-            let xs: [S::F; R] = std::array::from_fn(|j| load_partial(s, x[j].add(i), inner - i));
-            for (k, w) in w.iter().enumerate() {
-                let v = load_partial(s, w.add(i), inner - i);
-                for (j, sums) in sums.iter_mut().enumerate() {
-                    sums[k] = s.fma(xs[j], v, sums[k]);
-                }
+        while i < end {
+            let n = (end - i).min(S::LANES);
+            let v = load_partial(s, w.add(i), n);
+            for (j, sum) in partial[0].iter_mut().enumerate() {
+                *sum = s.fma(load_partial(s, x.add(j * strip.x_stride + i), n), v, *sum);
             }
+            i += n;
         }
-        for (j, sums) in sums.iter().enumerate() {
-            for (k, &sum) in sums.iter().enumerate() {
-                *strip
-                    .sums
-                    .as_mut_ptr()
-                    .add((r + j) * strip.sums_stride + o + k) = s.reduce_add(sum);
-            }
-        }
+    }
+    for (j, sum) in sums.iter_mut().enumerate() {
+        *sum = partial
+            .iter()
+            .skip(1)
+            .fold(partial[0][j], |a, b| s.add(a, b[j]));
     }
 }
 

@@ -20,6 +20,7 @@ use crate::cpu::linear::Epilogue;
 use crate::cpu::linear::finish::Finish;
 use crate::cpu::matmul::pack::panel;
 use crate::cpu::matmul::tile::{MAX_TILE, NR_VECTORS, tile};
+use crate::cpu::scratch::aligned_len;
 use crate::element::{Element, MAX_LANES};
 use crate::simd::{Kernel, Simd};
 use crate::view::{MatMut, MatRef, Shared};
@@ -29,8 +30,8 @@ use crate::view::{MatMut, MatRef, Shared};
 const KC: usize = 256;
 /// Columns of a task: its packed b (kc nc f32, 256 KiB) is half of an L2 cache of 512 KiB..
 const NC: usize = 256;
-/// ..and the rows multiplied with it at a time (mc kc f32, 96 KiB) leave room for the sums.
-const MC: usize = 96;
+/// ..and the rows multiplied with it at a time (mc kc f32, 192 KiB) leave room for the sums.
+const MC: usize = 192;
 /// Rows packed at once: bounds the scratch space (ROWS K f32).
 const ROWS: usize = 768;
 
@@ -111,7 +112,8 @@ impl Plan {
 
     /// All f32 elements of scratch space.
     pub(crate) fn scratch(&self) -> usize {
-        self.rows * self.inner + self.threads * self.thread_scratch().iter().sum::<usize>()
+        aligned_len(self.rows * self.inner)
+            + self.threads * self.thread_scratch().iter().sum::<usize>()
     }
 }
 
@@ -130,7 +132,7 @@ pub(crate) unsafe fn product<A: Element, B: Element, W: Element>(
 ) {
     let (m, n) = (c.rows(), c.cols());
     let finish = Finish::new(epilogue, c);
-    let (packed_a, rest) = scratch.split_at_mut(plan.rows * plan.inner);
+    let (packed_a, rest) = scratch.split_at_mut(aligned_len(plan.rows * plan.inner));
     let packed_a = Shared::new(packed_a.as_mut_ptr());
     let threads = Shared::new(rest.as_mut_ptr());
     let mut first_row = 0;

@@ -7,6 +7,9 @@ use crate::cpu::{Cpu, rows::split};
 use crate::error::{KernelError, Result, expect_len};
 use crate::view::{MatMut, MatRef, Shared};
 
+#[cfg(test)]
+mod tests;
+
 /// out[i, :] = table[ids[i], :]. Any element type; nothing is written if an id is out of range.
 ///
 /// # Errors

@@ -14,6 +14,9 @@ use crate::error::{Result, expect_len};
 use crate::simd::{Kernel, Simd, math};
 use crate::view::{MatMut, MatRef, Shared};
 
+#[cfg(test)]
+mod tests;
+
 /// out = softmax(x), row by row.
 ///
 /// # Errors

@@ -7,6 +7,9 @@ use crate::cpu::{Cpu, rows::split};
 use crate::error::{KernelError, Result, expect_len};
 use crate::view::{MAX_RANK, Shared, distinct, extent};
 
+#[cfg(test)]
+mod tests;
+
 /// out[i..] = x[i..] for all indices of `shape`. Strides count elements; those of x may be 0.
 ///
 /// # Errors

@@ -10,6 +10,9 @@ use crate::error::{Result, expect_len};
 use crate::simd::{Kernel, Simd};
 use crate::view::Shared;
 
+#[cfg(test)]
+mod tests;
+
 /// A type that [`convert`] reads and writes: `f32`, `f16`, `bf16` or `f64`.
 pub trait Convertible: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The value as f64 (exact).

@@ -5,6 +5,9 @@ use crate::element::Element;
 use crate::error::{KernelError, Result, expect_len};
 use crate::view::{MatRef, Shared};
 
+#[cfg(test)]
+mod tests;
+
 /// out[r] = the first index of the largest element of row r; of the first NaN, if there is one
 /// (so that a caller who looks at the element notices).
 ///

@@ -13,6 +13,9 @@ use crate::error::{KernelError, Result, expect_len};
 use crate::simd::{Kernel, Simd};
 use crate::view::{MatMut, MatRef, Shared};
 
+#[cfg(test)]
+mod tests;
+
 /// out = (x - mean) / sqrt(var + eps) * weight + bias, row by row.
 ///
 /// # Errors

@@ -6,6 +6,9 @@ use crate::cpu::{Cpu, embedding::check_ids, rows::split};
 use crate::error::{KernelError, Result, expect_len};
 use crate::view::{HeadsMut, HeadsRef, Shared};
 
+#[cfg(test)]
+mod tests;
+
 /// Where each batch entry's first position is.
 #[derive(Clone, Copy, Debug)]
 pub enum Positions<'a> {

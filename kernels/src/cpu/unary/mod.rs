@@ -10,6 +10,9 @@ use crate::error::{Result, expect_len};
 use crate::simd::{Kernel, Simd, math};
 use crate::view::{MatMut, MatRef, Shared};
 
+#[cfg(test)]
+mod tests;
+
 /// The function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
