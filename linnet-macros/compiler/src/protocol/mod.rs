@@ -3,7 +3,7 @@
 //! A procedural macro sees one item. So each block and operation leaves a
 //! `macro_rules!` macro under its own name that answers with its signature,
 //! and `use` carries it wherever the name goes. An item asks in a chain: each
-//! macro appends its [answer](answer) to the list it was given and calls the
+//! macro appends its answer to the list it was given and calls the
 //! next, and the last calls the procedural macro that checks.
 //!
 //! ```text
