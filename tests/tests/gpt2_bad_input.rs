@@ -42,19 +42,19 @@ fn check<T>(call: impl FnOnce(&mut DynModel) -> Result<T>, message: &str) {
 fn token_past_the_vocabulary() {
     check(
         |model| model.forward(&matrix::<Dyn, Dyn>(&[&[1, 2, 257]])),
-        "`Model::forward`: tokens is 257 at [0, 2]: must be < Vocab = 257 (requires `tokens < Vocab`)",
+        "`gpt2::model::Model::forward`: tokens is 257 at [0, 2]: must be < Vocab = 257 (requires `tokens < Vocab`)",
     );
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1, 2], &[3, 9999]]), 4),
-        "`Model::prefill`: tokens is 9999 at [1, 1]: must be < Vocab = 257 (requires `tokens < Vocab`)",
+        "`gpt2::model::Model::prefill`: tokens is 9999 at [1, 1]: must be < Vocab = 257 (requires `tokens < Vocab`)",
     );
     check(
         |model| model.decode(&matrix(&[&[1], &[300]]), 4),
-        "`Model::decode`: token is 300 at [1, 0]: must be < Vocab = 257 (requires `token < Vocab`)",
+        "`gpt2::model::Model::decode`: token is 300 at [1, 0]: must be < Vocab = 257 (requires `token < Vocab`)",
     );
     check(
         |model| model.decode_rows(&matrix(&[&[257], &[0]]), &list(&[4, 4])),
-        "`Model::decode_rows`: tokens is 257 at [0, 0]: must be < Vocab = 257 (requires `tokens < Vocab`)",
+        "`gpt2::model::Model::decode_rows`: tokens is 257 at [0, 0]: must be < Vocab = 257 (requires `tokens < Vocab`)",
     );
     check(
         |model| {
@@ -64,7 +64,7 @@ fn token_past_the_vocabulary() {
                 &list(&[2]),
             )
         },
-        "`Model::prefill_slots`: tokens is 2147483647 at [0, 1]: must be < Vocab = 257 (requires `tokens < Vocab`)",
+        "`gpt2::model::Model::prefill_slots`: tokens is 2147483647 at [0, 1]: must be < Vocab = 257 (requires `tokens < Vocab`)",
     );
 }
 
@@ -72,11 +72,11 @@ fn token_past_the_vocabulary() {
 fn negative_token() {
     check(
         |model| model.forward(&matrix::<Dyn, Dyn>(&[&[1, -1, 2]])),
-        "`Model::forward`: tokens is -1 at [0, 1]: must be >= 0 (requires `0 <= tokens`)",
+        "`gpt2::model::Model::forward`: tokens is -1 at [0, 1]: must be >= 0 (requires `0 <= tokens`)",
     );
     check(
         |model| model.decode(&matrix(&[&[i32::MIN], &[0]]), 4),
-        "`Model::decode`: token is -2147483648 at [0, 0]: must be >= 0 (requires `0 <= token`)",
+        "`gpt2::model::Model::decode`: token is -2147483648 at [0, 0]: must be >= 0 (requires `0 <= token`)",
     );
 }
 
@@ -85,20 +85,22 @@ fn position_at_or_past_the_end() {
     for pos in [16, 17, i32::MAX] {
         check(
             |model| model.decode(&matrix(&[&[1], &[1]]), pos),
-            &format!("`Model::decode` requires `pos < MaxSeq`, but pos = {pos}, MaxSeq = 16"),
+            &format!(
+                "`gpt2::model::Model::decode` requires `pos < MaxSeq`, but pos is {pos} and MaxSeq is 16"
+            ),
         );
     }
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1, 2], &[3, 4]]), 15),
-        "`Model::prefill` requires `pos + S <= MaxSeq`, but pos = 15, S = 2, MaxSeq = 16",
+        "`gpt2::model::Model::prefill` requires `pos + S <= MaxSeq`, but pos is 15, S is 2 and MaxSeq is 16",
     );
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1, 2], &[3, 4]]), i32::MAX),
-        "`Model::prefill` requires `pos + S <= MaxSeq`, but pos = 2147483647, S = 2, MaxSeq = 16",
+        "`gpt2::model::Model::prefill` requires `pos + S <= MaxSeq`, but pos is 2147483647, S is 2 and MaxSeq is 16",
     );
     check(
         |model| model.decode_rows(&matrix(&[&[1], &[1]]), &list(&[3, 16])),
-        "`Model::decode_rows`: positions is 16 at [1]: must be < MaxSeq = 16 (requires `positions < MaxSeq`)",
+        "`gpt2::model::Model::decode_rows`: positions is 16 at [1]: must be < MaxSeq = 16 (requires `positions < MaxSeq`)",
     );
 }
 
@@ -106,15 +108,15 @@ fn position_at_or_past_the_end() {
 fn negative_position() {
     check(
         |model| model.decode(&matrix(&[&[1], &[1]]), -1),
-        "`Model::decode` requires `0 <= pos`, but pos = -1",
+        "`gpt2::model::Model::decode` requires `0 <= pos`, but pos is -1",
     );
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1], &[2]]), i32::MIN),
-        "`Model::prefill` requires `0 <= pos`, but pos = -2147483648",
+        "`gpt2::model::Model::prefill` requires `0 <= pos`, but pos is -2147483648",
     );
     check(
         |model| model.decode_rows(&matrix(&[&[1], &[1]]), &list(&[-5, 0])),
-        "`Model::decode_rows`: positions is -5 at [0]: must be >= 0 (requires `0 <= positions`)",
+        "`gpt2::model::Model::decode_rows`: positions is -5 at [0]: must be >= 0 (requires `0 <= positions`)",
     );
 }
 
@@ -122,11 +124,11 @@ fn negative_position() {
 fn slot_out_of_range() {
     check(
         |model| model.prefill_slots(&matrix::<Dyn, Dyn>(&[&[1, 2]]), &list(&[2]), &list(&[2])),
-        "`Model::prefill_slots`: slots is 2 at [0]: must be < Batch = 2 (requires `slots < Batch`)",
+        "`gpt2::model::Model::prefill_slots`: slots is 2 at [0]: must be < Batch = 2 (requires `slots < Batch`)",
     );
     check(
         |model| model.prefill_slots(&matrix::<Dyn, Dyn>(&[&[1, 2]]), &list(&[-1]), &list(&[2])),
-        "`Model::prefill_slots`: slots is -1 at [0]: must be >= 0 (requires `0 <= slots`)",
+        "`gpt2::model::Model::prefill_slots`: slots is -1 at [0]: must be >= 0 (requires `0 <= slots`)",
     );
 }
 
@@ -140,7 +142,7 @@ fn slot_given_twice() {
                 &list(&[2, 1]),
             )
         },
-        "`Model::prefill_slots`: slots is 1 at both [0] and [1]: must be distinct (requires `distinct(slots)`)",
+        "`gpt2::model::Model::prefill_slots`: slots is 1 at both [0] and [1]: must be distinct (requires `distinct(slots)`)",
     );
 }
 
@@ -148,7 +150,7 @@ fn slot_given_twice() {
 fn length_of_zero_or_past_the_prompt() {
     check(
         |model| model.prefill_slots(&matrix::<Dyn, Dyn>(&[&[1, 2]]), &list(&[1]), &list(&[0])),
-        "`Model::prefill_slots`: lengths is 0 at [0]: must be >= 1 (requires `1 <= lengths`)",
+        "`gpt2::model::Model::prefill_slots`: lengths is 0 at [0]: must be >= 1 (requires `1 <= lengths`)",
     );
     check(
         |model| {
@@ -158,7 +160,7 @@ fn length_of_zero_or_past_the_prompt() {
                 &list(&[2, 3]),
             )
         },
-        "`Model::prefill_slots`: lengths is 3 at [1]: must be <= S = 2 (requires `lengths <= S`)",
+        "`gpt2::model::Model::prefill_slots`: lengths is 3 at [1]: must be <= S = 2 (requires `lengths <= S`)",
     );
 }
 
@@ -166,15 +168,15 @@ fn length_of_zero_or_past_the_prompt() {
 fn empty_prompt() {
     check(
         |model| model.forward(&matrix::<Dyn, Dyn>(&[&[]])),
-        "`Model::forward` requires `S > 0`, but S = 0",
+        "`gpt2::model::Model::forward` requires `S > 0`, but S is 0",
     );
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[], &[]]), 4),
-        "`Model::prefill` requires `S > 0`, but S = 0",
+        "`gpt2::model::Model::prefill` requires `S > 0`, but S is 0",
     );
     check(
         |model| model.prefill_slots(&matrix::<Dyn, Dyn>(&[&[]]), &list(&[0]), &list(&[0])),
-        "`Model::prefill_slots` requires `S > 0`, but S = 0",
+        "`gpt2::model::Model::prefill_slots` requires `S > 0`, but S is 0",
     );
 }
 
@@ -183,7 +185,7 @@ fn prompt_longer_than_the_positions() {
     let long = [0; 65];
     check(
         |model| model.forward(&matrix::<Dyn, Dyn>(&[&long])),
-        "`Model::forward` requires `S <= MaxPositions`, but S = 65, MaxPositions = 64",
+        "`gpt2::model::Model::forward` requires `S <= MaxPositions`, but S is 65 and MaxPositions is 64",
     );
     check(
         |model| {
@@ -193,7 +195,7 @@ fn prompt_longer_than_the_positions() {
                 &list(&[1]),
             )
         },
-        "`Model::prefill_slots` requires `S <= MaxSeq`, but S = 17, MaxSeq = 16",
+        "`gpt2::model::Model::prefill_slots` requires `S <= MaxSeq`, but S is 17 and MaxSeq is 16",
     );
 }
 
@@ -201,15 +203,15 @@ fn prompt_longer_than_the_positions() {
 fn wrong_batch() {
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1, 2], &[3, 4], &[5, 6]]), 4),
-        "`Model::prefill`: argument `tokens` must be Tensor[Batch, S; i32], found Tensor[3, 2; i32] (Batch = 2)",
+        "`gpt2::model::Model::prefill`: argument `tokens` must be Tensor[Batch, S; i32], found Tensor[3, 2; i32] (with Batch = 2, S = 2)",
     );
     check(
         |model| model.decode(&matrix(&[&[1]]), 4),
-        "`Model::decode`: argument `token` must be Tensor[Batch, 1; i32], found Tensor[1, 1; i32] (Batch = 2)",
+        "`gpt2::model::Model::decode`: argument `token` must be Tensor[Batch, 1; i32], found Tensor[1, 1; i32] (with Batch = 2)",
     );
     check(
         |model| model.decode_rows(&matrix(&[&[1], &[2]]), &list(&[4])),
-        "`Model::decode_rows`: argument `positions` must be Tensor[Batch; i32], found Tensor[1; i32] (Batch = 2)",
+        "`gpt2::model::Model::decode_rows`: argument `positions` must be Tensor[Batch; i32], found Tensor[1; i32] (with Batch = 2)",
     );
 }
 
@@ -223,7 +225,7 @@ fn one_slot_too_few() {
                 &list(&[1, 1]),
             )
         },
-        "`Model::prefill_slots`: argument `slots` must be Tensor[M; i32], found Tensor[1; i32] (M = 2)",
+        "`gpt2::model::Model::prefill_slots`: argument `slots` must be Tensor[M; i32], found Tensor[1; i32] (with M = 2 from `tokens`)",
     );
 }
 
@@ -240,7 +242,7 @@ fn more_positions_in_the_cache_than_in_the_model() {
     .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`Model` requires `MaxSeq <= MaxPositions`, but MaxSeq = 65, MaxPositions = 64"
+        "`Model` requires `MaxSeq <= MaxPositions`, but MaxSeq is 65 and MaxPositions is 64"
     );
 }
 
