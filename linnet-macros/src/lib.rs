@@ -43,14 +43,14 @@ use proc_macro2::TokenStream as TokenStream2;
 ///     }
 /// }
 ///
-/// # fn main() -> linnet_runtime::Result<()> {
-/// assert_eq!(Mlp::<Dyn>::DESCRIPTOR.members.len(), 3);
-/// # fn caller(mlp: &Mlp<Const<8>>) -> linnet_runtime::Result<()> {
-/// let x = Tensor::<(Dyn, Const<8>), f32>::zeros(&[2, 8])?;
-/// let y: Tensor<(Dyn, Const<8>), f32> = mlp.run(&x)?;
-/// # Ok(())
-/// # }
-/// # Ok(())
+/// fn caller(mlp: &Mlp<Const<8>>) -> linnet_runtime::Result<()> {
+///     let x = Tensor::<(Dyn, Const<8>), f32>::zeros(&[2, 8])?;
+///     let y: Tensor<(Dyn, Const<8>), f32> = mlp.run(&x)?;
+///     assert_eq!(y.shape(), [2, 8]);
+///     Ok(())
+/// }
+/// # fn main() {
+/// # assert_eq!(Mlp::<Dyn>::DESCRIPTOR.members.len(), 3);
 /// # }
 /// ```
 ///
@@ -110,11 +110,9 @@ pub fn block(args: TokenStream, item: TokenStream) -> TokenStream {
 ///     max(low, min(high, x))
 /// }
 ///
-/// # fn main() {
-/// assert_eq!(<clamp as linnet_runtime::Op>::DESCRIPTOR.function.params.len(), 3);
-/// # }
-/// # fn caller(x: &Tensor<(Dyn,), f32>) -> linnet_runtime::Result<()> {
-/// let y: Tensor<(Dyn,), f32> = clamp(x, -1.0, 1.0)?;
+/// # fn main() -> linnet_runtime::Result<()> {
+/// let x = Tensor::<(Dyn,), f32>::from_slice(&[3], &[-2.0, 0.5, 7.0])?;
+/// assert_eq!(clamp(&x, -1.0, 1.0)?.to_vec(), [-1.0, 0.5, 1.0]);
 /// # Ok(())
 /// # }
 /// ```
@@ -165,6 +163,12 @@ pub fn Tensor(tokens: TokenStream) -> TokenStream {
 ///     index!([m, n] = sum[k] a[m, k] * b[k, n])
 /// }
 ///
+/// # fn main() -> linnet_runtime::Result<()> {
+/// let a = Tensor::<(Const<2>, Const<2>), f32>::from_slice(&[2, 2], &[1.0, 2.0, 3.0, 4.0])?;
+/// assert_eq!(product(&a, &a)?.to_vec(), [7.0, 10.0, 15.0, 22.0]);
+/// # Ok(())
+/// # }
+///
 /// /// Each row of `x` scaled by what `by` picks for it.
 /// #[op]
 /// #[require(0 <= rows, rows < N)]
@@ -175,7 +179,6 @@ pub fn Tensor(tokens: TokenStream) -> TokenStream {
 /// ) -> Tensor![B, *S; T] {
 ///     index!([b, *s] = x[b, *s] * by[rows[b]])
 /// }
-/// # fn main() {}
 /// ```
 ///
 /// The outputs stand in brackets (`*s` for a pack), then `=`, then a fold
@@ -194,10 +197,15 @@ pub fn index(_: TokenStream) -> TokenStream {
 /// /// The even columns of the last row.
 /// #[op]
 /// #[require(S > 0)]
-/// pub fn last_even<S: Dim, H: Dim, T: Float>(x: Tensor![S, 2 * H; T]) -> Tensor![H; T] {
+/// pub fn last_even<S: Dim, H: Dim, T: DType>(x: Tensor![S, 2 * H; T]) -> Tensor![H; T] {
 ///     x.slice(s![S - 1, 0..2 * H;2])
 /// }
-/// # fn main() {}
+///
+/// # fn main() -> linnet_runtime::Result<()> {
+/// let x = Tensor::<(Const<2>, Const<4>), i32>::from_slice(&[2, 4], &[0, 1, 2, 3, 4, 5, 6, 7])?;
+/// assert_eq!(last_even(&x)?.to_vec(), [4, 6]);
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// An entry is a range (`a..b`, `..` for a whole axis, `a..b;step`) or an index,

@@ -2,18 +2,20 @@
 //! shape and dtype, and lowers them to constant descriptors.
 //!
 //! It does no IO and reads no environment: tokens in, tokens or diagnostics
-//! out. The stages, in order: [`ast`] (declarations), `syntax` (parsing),
-//! `dim` (dimension arithmetic), `check` (types and obligations, lowering to
-//! [`ir`]), `emit` (Rust tokens), `protocol` (how an item learns the
-//! signatures of others).
+//! out. The stages, in order: [`ast`] (declarations), [`syntax`] (parsing),
+//! [`protocol`] (how an item learns the signatures of others), [`dim`]
+//! (dimension arithmetic), [`check`] (types and obligations, lowering to
+//! [`ir`]), [`emit`] (Rust tokens). [`expand`] runs them for each macro: open
+//! it first.
+
 pub mod ast;
-pub mod determined;
-pub mod dim;
 pub mod builtins;
-pub mod ir;
 pub mod check;
+pub mod determined;
 pub mod diagnostic;
-pub mod syntax;
+pub mod dim;
 pub mod emit;
 pub mod expand;
+pub mod ir;
 pub mod protocol;
+pub mod syntax;

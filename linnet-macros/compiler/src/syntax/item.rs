@@ -232,7 +232,10 @@ pub fn parse_impl(item: TokenStream) -> Result<Parsed<ImplDecl>, Vec<Diagnostic>
             format!("write `impl {block}`; traits go into an impl without `#[block]`"),
         );
     }
-    if !item.generics.params.is_empty() {
+    // `impl<H: Dim> Block<H>` is one mistake.
+    let is_reported = matches!(item.self_ty.as_ref(), Type::Path(path)
+        if path.path.segments.iter().any(|segment| !segment.arguments.is_none()));
+    if !item.generics.params.is_empty() && !is_reported {
         errors.push(
             &item.generics,
             "the generics of a block are not repeated",

@@ -182,6 +182,62 @@ fn every_error_of_a_function_is_reported() {
 }
 
 #[test]
+fn an_impl_that_repeats_the_generics_is_one_error() {
+    for tokens in [
+        quote!(
+            impl<H: Dim> B<H> {}
+        ),
+        quote!(impl B<H> {}),
+        quote!(
+            impl<H: Dim> B {}
+        ),
+    ] {
+        let parsed = parse_impl(tokens).unwrap();
+        assert_eq!(parsed.errors.len(), 1);
+        assert_eq!(
+            parsed.errors[0].rule.message(),
+            "the generics of a block are not repeated"
+        );
+    }
+    let errors = parse_impl(quote!(impl a::B {})).unwrap_err();
+    assert_eq!(
+        messages(&errors),
+        ["a::B: `#[block] impl` names a block of the same module"]
+    );
+    let parsed = parse_impl(quote!(impl Clone for B {})).unwrap();
+    assert_eq!(
+        messages(&parsed.errors),
+        ["Clone: a block implements no trait here"]
+    );
+}
+
+#[test]
+fn an_entry_is_one_that_plain_rust_can_call() {
+    let parsed = parse_impl(quote! {
+        impl B {
+            #[entry]
+            fn f<N: Dim, M: Dim, T: Float>(&self, x: (f32, f32), y: Tensor![N * M; f32]) {}
+            fn g<N: Dim>(&self, x: (f32, f32)) -> Tensor![N; f32] {}
+            #[entry(now)]
+            #[test]
+            fn h(&self) {}
+        }
+    })
+    .unwrap();
+    assert_eq!(
+        messages(&parsed.errors),
+        [
+            "(f32, f32): an entry has no tuple as a parameter",
+            "N: no argument of the entry determines `N`",
+            "M: no argument of the entry determines `M`",
+            "T: no argument of the entry determines `T`",
+            "#[entry(now)]: `#[entry]` takes no arguments",
+            "#[test]: a function here has no such attribute",
+        ]
+    );
+}
+
+#[test]
 fn an_operation_may_not_take_a_name_of_the_language() {
     let parsed = parse_op(
         quote!(),
