@@ -165,6 +165,8 @@ pub(crate) struct Body<'c, 'a> {
     pub(crate) owner: Owner,
     /// Everything that is wrong so far.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Whether the declarations around it are right.
+    pub(crate) item_is_right: bool,
     /// Names, innermost scope last.
     pub(crate) frames: Vec<HashMap<String, Binding<'a>>>,
     /// Local variables; those of a scope go when it ends.
@@ -199,6 +201,18 @@ impl<'a> Body<'_, 'a> {
             if !known {
                 self.diagnostics.push(diagnostic);
             }
+        }
+    }
+
+    /// A value without a type comes from an error that was reported. Should
+    /// none have been, this is reported instead of going on without it.
+    pub(crate) fn assert_reported(&mut self, value: &Value, tokens: impl ToTokens) {
+        if value.ty.is_unknown() && self.item_is_right && self.diagnostics.is_empty() {
+            let rule = Rule::Unsupported {
+                what: "this expression".to_owned(),
+                help: "this is an error of linnet: please report it".to_owned(),
+            };
+            self.report(rule, tokens);
         }
     }
 

@@ -12,10 +12,12 @@ use super::library::{argument, dtype_with_bound, fits};
 use super::member::Receiver;
 use super::nearest::nearest;
 use super::obligation::{clause_to_add, sign, undecidable};
-use super::scope::{Bindings, Bound, bound_name, has_unbound, identity_of, substitute_tree};
+use super::scope::{
+    Bindings, Bound, bound_name, has_unbound, identity_of, instantiate, substitute_tree,
+};
 use super::signature::{ClauseKind, FnSig, SigParam};
 use super::source;
-use super::types::{Ty, Type, plain};
+use super::types::{Item, Ty, Type, plain};
 use crate::ast::{GenericArg, GenericParam};
 use crate::diagnostic::Rule;
 use crate::dim::Poly;
@@ -304,6 +306,7 @@ impl<'a> Body<'_, 'a> {
         if let Some(turbofish) = turbofish {
             self.turbofish(turbofish, &sig, &mut inference);
         }
+        let start = inference.bindings.clone();
         if args.len() != sig.params.len() {
             for arg in args {
                 self.look_at(arg);
@@ -370,14 +373,20 @@ impl<'a> Body<'_, 'a> {
             .collect();
         let place = format!("the call to `{display}`");
         let mut poisoned = false;
-        for ((param, (_, ty)), arg) in sig.params.iter().zip(&given).zip(args) {
+        let mut doubtful: Vec<String> = Vec::new();
+        let mut undecided = None;
+        for (i, ((param, (_, ty)), arg)) in sig.params.iter().zip(&given).zip(args).enumerate() {
             if ty.is_unknown() || param.ty.is_unknown() {
                 // A `None` whose type nothing tells is no error of its own.
                 poisoned |= param.ty.is_unknown() || !self.takes_type(arg);
                 continue;
             }
-            let Some(expected) = inference.expected(&param.ty, &self.facts) else {
-                continue;
+            let expected = match instantiate(&param.ty, &inference.bindings, &self.facts) {
+                Ok(expected) => expected,
+                Err(error) => {
+                    undecided = Some((error, param.text(), arg.to_token_stream()));
+                    continue;
+                }
             };
             let agreement = compare(&expected, ty, &self.facts);
             let open = has_unbound(&expected);
@@ -395,7 +404,19 @@ impl<'a> Body<'_, 'a> {
             if wrong {
                 let note = inference.note(param, &agreement);
                 let tokens = arg.to_token_stream();
-                let rule = self.mismatch(agreement, &expected, ty, &place, Some(note), &tokens);
+                let turned = self.reordered(&sig, &start, &given, args, i);
+                doubtful.extend(inference.doubtful(param, &agreement));
+                if let Some((turned, _)) = &turned {
+                    doubtful.extend(inference.doubtful(param, &Agreement::Rank));
+                    doubtful.extend(inference.doubtful(&sig.params[*turned], &Agreement::Rank));
+                }
+                let mut rule = self.mismatch(agreement, &expected, ty, &place, Some(note), &tokens);
+                if let (Some((turned, axes)), Rule::ShapeMismatch { help, .. }) =
+                    (turned, &mut rule)
+                {
+                    let text = super::agree::short_text(&args[turned].to_token_stream());
+                    *help = Some(format!("reorder its axes: `{text}.permute({axes:?})`"));
+                }
                 self.report(rule, tokens);
             }
         }
@@ -426,7 +447,17 @@ impl<'a> Body<'_, 'a> {
                 &name,
             );
         }
-        let ty = match super::scope::instantiate(&sig.ret, &inference.bindings, &self.facts) {
+        if self.diagnostics.len() == n_errors
+            && !poisoned
+            && let Some((error, expression, tokens)) = undecided
+        {
+            let rule = undecidable(&error, &expression, &self.facts, &self.owner);
+            return self.fail(rule, tokens);
+        }
+        if super::infer::mentions(&sig.ret, &doubtful) {
+            return Value::unknown();
+        }
+        let ty = match instantiate(&sig.ret, &inference.bindings, &self.facts) {
             Ok(ty) => ty,
             Err(error) => {
                 if self.diagnostics.len() == n_errors && !poisoned {
@@ -449,6 +480,61 @@ impl<'a> Body<'_, 'a> {
             args: given.into_iter().map(|(arg, _)| arg).collect(),
         };
         self.emit(op, ty, expr)
+    }
+
+    /// Whether exchanging the last two axes of one argument would make the
+    /// argument at `place` right: which argument, and the order of its axes.
+    fn reordered(
+        &self,
+        sig: &FnSig,
+        start: &Bindings,
+        given: &[(ir::Arg, Ty)],
+        args: &[&Expr],
+        place: usize,
+    ) -> Option<(usize, Vec<usize>)> {
+        let candidates = std::iter::once(place).chain((0..given.len()).filter(|i| *i != place));
+        for turned_place in candidates {
+            let Type::Tensor(tensor) = &given[turned_place].1 else {
+                continue;
+            };
+            if sig.params[turned_place].by_mut {
+                continue;
+            }
+            let rank = tensor.dims.len();
+            if rank < 2 || tensor.dims.iter().any(|item| matches!(item, Item::Pack(_))) {
+                continue;
+            }
+            let mut axes: Vec<usize> = (0..rank).collect();
+            axes.swap(rank - 2, rank - 1);
+            let dims = axes.iter().map(|axis| tensor.dims[*axis].clone()).collect();
+            let turned = Ty::tensor(dims, tensor.dtype.clone());
+            let mut types: Vec<&Ty> = given.iter().map(|(_, ty)| ty).collect();
+            types[turned_place] = &turned;
+            let mut inference = Inference::new(sig, start.clone());
+            for ((param, ty), arg) in sig.params.iter().zip(&types).zip(args) {
+                if !self.takes_type(arg) {
+                    inference.bind(&param.ty, ty, &param.name);
+                }
+            }
+            inference.solve(&self.facts);
+            let right = sig
+                .params
+                .iter()
+                .zip(&types)
+                .zip(args)
+                .all(|((param, ty), arg)| {
+                    self.takes_type(arg)
+                        || inference
+                            .expected(&param.ty, &self.facts)
+                            .is_some_and(|expected| {
+                                compare(&expected, ty, &self.facts) == Agreement::Yes
+                            })
+                });
+            if right {
+                return Some((turned_place, axes));
+            }
+        }
+        None
     }
 
     /// The generics of a turbofish.

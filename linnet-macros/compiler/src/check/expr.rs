@@ -369,6 +369,19 @@ impl Body<'_, '_> {
             return None;
         }
         let due = Type::Scalar(BOOL);
+        if let Type::Tensor(tensor) = &value.ty
+            && tensor.dtype == BOOL
+        {
+            let rule = Rule::TypeMismatch {
+                place: "the condition".to_owned(),
+                expected: "bool".to_owned(),
+                expected_note: None,
+                found: value.ty.to_string(),
+                help: Some("choose between elements with `select(condition, yes, no)`".to_owned()),
+            };
+            self.report(rule, expr);
+            return None;
+        }
         self.expect(&value, &due, "the condition", None, expr)
             .then_some(value)
     }

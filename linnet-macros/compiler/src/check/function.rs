@@ -130,6 +130,7 @@ pub(crate) fn check_function<'a>(
         facts,
         owner,
         diagnostics: Vec::new(),
+        item_is_right: diagnostics.is_empty(),
         frames: vec![frame],
         slots,
         nodes: Vec::new(),
@@ -184,6 +185,9 @@ fn result(
         Some(last) => last.to_token_stream(),
         None => name.to_token_stream(),
     };
+    if let Some(value) = &value {
+        body.assert_reported(value, &tokens);
+    }
     match value {
         Some(value) if value.ty != Type::Unit => {
             let place = format!("the result of `{}`", body.sig.name);

@@ -217,9 +217,9 @@ impl<'s> Inference<'s> {
         (!dtype_unbound(&dtype)).then_some(dtype)
     }
 
-    /// How a parameter's type comes about: its declaration, and what the
-    /// generics at the places that differ are bound to and by which argument.
-    pub(crate) fn note(&self, param: &SigParam, agreement: &Agreement) -> String {
+    /// The generics of a parameter's type at the places where it is at odds
+    /// with its argument.
+    fn at_odds(&self, param: &SigParam, agreement: &Agreement) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let mut add = |name: &str| {
             if !names.iter().any(|known| known == name) {
@@ -253,6 +253,31 @@ impl<'s> Inference<'s> {
             }
             _ => {}
         }
+        names
+    }
+
+    /// The generics that an argument of the wrong type leaves in doubt: those
+    /// that it told, or those of another argument that it contradicts.
+    pub(crate) fn doubtful(&self, param: &SigParam, agreement: &Agreement) -> Vec<String> {
+        let told = self
+            .origins
+            .iter()
+            .filter(|(_, origin)| **origin == param.name);
+        match agreement {
+            Agreement::Dims(_) | Agreement::DType => {
+                let at_odds = self.at_odds(param, agreement).into_iter();
+                at_odds
+                    .filter(|name| self.origins.contains_key(name))
+                    .collect()
+            }
+            _ => told.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// How a parameter's type comes about: its declaration, and what the
+    /// generics at the places that differ are bound to and by which argument.
+    pub(crate) fn note(&self, param: &SigParam, agreement: &Agreement) -> String {
+        let names = self.at_odds(param, agreement);
         let bound: Vec<String> = names
             .iter()
             .filter_map(|name| {
@@ -276,6 +301,30 @@ impl<'s> Inference<'s> {
         } else {
             format!("{declared} with {}", bound.join(", "))
         }
+    }
+}
+
+/// Whether a declared type mentions one of these generics.
+pub(crate) fn mentions(ty: &Pattern, names: &[String]) -> bool {
+    let dtype = |dtype: &ir::DTypeExpr| match dtype {
+        ir::DTypeExpr::Generic(name) => names.contains(name),
+        ir::DTypeExpr::Concrete(_) => false,
+    };
+    match ty {
+        Type::Tensor(tensor) => {
+            dtype(&tensor.dtype)
+                || tensor.dims.iter().any(|item| match item {
+                    Item::One(tree) => tree
+                        .symbols()
+                        .iter()
+                        .any(|symbol| names.contains(&symbol.name)),
+                    Item::Pack(name) => names.contains(name),
+                })
+        }
+        Type::Scalar(of) => dtype(of),
+        Type::Option(inner) => mentions(inner, names),
+        Type::Tuple(parts) => parts.iter().any(|part| mentions(part, names)),
+        Type::Unit | Type::Unknown => false,
     }
 }
 

@@ -71,7 +71,8 @@ impl Body<'_, '_> {
     fn statement(&mut self, expr: &Expr) {
         // A literal that nobody reads needs no dtype.
         if !self.flexible(expr, &|_| false) {
-            self.expr(expr, Hint::None);
+            let value = self.expr(expr, Hint::None);
+            self.assert_reported(&value, expr);
         }
     }
 
@@ -116,6 +117,7 @@ impl Body<'_, '_> {
                 value.ty = expected;
             }
         }
+        self.assert_reported(&value, &init.expr);
         self.bind_pattern(pat, value);
     }
 
@@ -259,6 +261,7 @@ impl Body<'_, '_> {
             Place::State(..) => format!("the new value of the state `{name}`"),
             _ => format!("the new value of `{name}`"),
         };
+        self.assert_reported(&new, value);
         let ok = self.expect(&new, &ty, &what, None, value);
         if new.ty.is_unknown() || !ok {
             if let Place::Local(slot) = place

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::harness::{Program, check, text};
+use super::harness::{Program, check_after, passes, text};
 use super::show;
 
 /// Blocks and operations that every case may use.
@@ -50,32 +50,36 @@ fn parse(file: &str) -> Vec<Case> {
 
 /// What becomes of a case.
 fn outcome(case: &Case) -> String {
-    let prelude = check(PRELUDE);
-    assert!(prelude.diagnostics.is_empty(), "{}", text(&prelude));
-    let program = check(&format!("{PRELUDE}\n{}", case.source));
-    if !program.diagnostics.is_empty() {
-        return text(&program);
+    let program = check_after(PRELUDE, &case.source);
+    if program.diagnostics.is_empty() {
+        lowered(&program)
+    } else {
+        text(&program)
     }
-    lowered(&program, &prelude)
 }
 
-/// The functions that a case adds to the prelude.
-fn lowered(program: &Program, prelude: &Program) -> String {
+/// The functions of a case.
+fn lowered(program: &Program) -> String {
     let mut parts = Vec::new();
-    for op in program.ops.iter().skip(prelude.ops.len()) {
+    for op in &program.ops {
         parts.push(format!(
             "fn {}\n{}",
             op.function.name,
             show::function(&op.function)
         ));
     }
-    for block in program.blocks.iter().skip(prelude.blocks.len()) {
+    for block in &program.blocks {
         for function in &block.functions {
             let name = format!("fn {}::{}", block.name, function.name);
             parts.push(format!("{name}\n{}", show::function(function)));
         }
     }
     parts.join("\n")
+}
+
+#[test]
+fn the_prelude_passes() {
+    passes(PRELUDE);
 }
 
 fn files() -> Vec<PathBuf> {

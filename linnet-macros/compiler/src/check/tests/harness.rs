@@ -17,28 +17,34 @@ pub(super) struct Program {
 
 /// Parses and checks all items of a source.
 pub(super) fn check(source: &str) -> Program {
-    let file = syntax::parse_file(source).unwrap_or_else(|error| panic!("not Rust: {error}"));
+    check_after("", source)
+}
+
+/// Parses and checks all items of a source, which may name those of `prelude`.
+pub(super) fn check_after(prelude: &str, source: &str) -> Program {
+    let before = parse(prelude);
+    let file = parse(&format!("{prelude}\n{source}"));
     let mut program = Program {
         diagnostics: file.errors.clone(),
         ..Program::default()
     };
-    for op in &file.ops {
+    for op in file.ops.iter().skip(before.ops.len()) {
         let signatures = file.signatures(&syntax::op_callee_paths(op));
         let Checked { value, diagnostics } = super::super::check_op(op, &signatures);
         program.ops.extend(value);
         program.diagnostics.extend(diagnostics);
     }
-    check_blocks(&file, &mut program);
-    program
-}
-
-fn check_blocks(file: &SourceFile, program: &mut Program) {
-    for (decl, imp) in &file.blocks {
+    for (decl, imp) in file.blocks.iter().skip(before.blocks.len()) {
         let signatures = file.signatures(&syntax::block_callee_paths(imp, decl));
         let Checked { value, diagnostics } = super::super::check_block(decl, imp, &signatures);
         program.blocks.extend(value);
         program.diagnostics.extend(diagnostics);
     }
+    program
+}
+
+fn parse(source: &str) -> SourceFile {
+    syntax::parse_file(source).unwrap_or_else(|error| panic!("not Rust: {error}"))
 }
 
 /// All diagnostics as text, each followed by the tokens that it is about.
