@@ -124,6 +124,8 @@ pub struct Known {
     pub alias: &'static str,
     /// Its repository on the Hugging Face Hub.
     pub repository: &'static str,
+    /// The number of its parameters, as published.
+    pub parameters: u64,
     /// The generics that its `config.json` binds.
     pub dims: &'static [(&'static str, usize)],
 }

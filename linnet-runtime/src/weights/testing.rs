@@ -424,6 +424,7 @@ pub(crate) static CARD: Card = Card {
             name: "gpt2",
             alias: "Gpt2",
             repository: "openai-community/gpt2",
+            parameters: 124_439_808,
             dims: &[
                 ("Vocab", 50257),
                 ("MaxPositions", 1024),
@@ -436,6 +437,7 @@ pub(crate) static CARD: Card = Card {
             name: "tiny",
             alias: "Tiny",
             repository: "test/tiny",
+            parameters: 624,
             dims: &[
                 ("Vocab", 5),
                 ("MaxPositions", 3),
