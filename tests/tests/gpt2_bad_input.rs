@@ -92,11 +92,11 @@ fn position_at_or_past_the_end() {
     }
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1, 2], &[3, 4]]), 15),
-        "`gpt2::model::Model::prefill` requires `pos + S <= MaxSeq`, but pos is 15, S is 2 and MaxSeq is 16",
+        "`gpt2::model::Model::prefill` requires `pos + S <= MaxSeq`, but pos is 15 and S is 2 and MaxSeq is 16",
     );
     check(
         |model| model.prefill(&matrix::<Dyn, Dyn>(&[&[1, 2], &[3, 4]]), i32::MAX),
-        "`gpt2::model::Model::prefill` requires `pos + S <= MaxSeq`, but pos is 2147483647, S is 2 and MaxSeq is 16",
+        "`gpt2::model::Model::prefill` requires `pos + S <= MaxSeq`, but pos is 2147483647 and S is 2 and MaxSeq is 16",
     );
     check(
         |model| model.decode_rows(&matrix(&[&[1], &[1]]), &list(&[3, 16])),
