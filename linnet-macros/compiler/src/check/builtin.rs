@@ -321,7 +321,7 @@ impl Body<'_, '_> {
             .and_then(|both| self.broadcast_types(&c.ty, &both, a_dtype, "select"));
         match both {
             Ok(ty) => self.emit(NodeOp::Select(c.id, a.id, b.id), ty, expr),
-            Err(rule) => self.fail(rule, expr),
+            Err(rule) => self.fail(*rule, expr),
         }
     }
 

@@ -201,11 +201,8 @@ impl<'s> Inference<'s> {
     /// A parameter's type as far as its generics are bound. None where a
     /// divisor in it is not known to be positive.
     pub(crate) fn expected(&self, pattern: &Pattern, facts: &Facts) -> Option<Ty> {
-        match instantiate(pattern, &self.bindings, facts) {
-            Ok(ty) => Some(ty),
-            // A generic that is not bound may stand below a line.
-            Err(_) => None,
-        }
+        // A generic that is not bound may stand below a line.
+        instantiate(pattern, &self.bindings, facts).ok()
     }
 
     /// The dtype of a parameter, if it is bound.

@@ -14,9 +14,9 @@
 mod agree;
 mod block;
 mod body;
+mod branch;
 mod builtin;
 mod call;
-mod control;
 mod declared;
 mod expr;
 mod function;
@@ -24,6 +24,7 @@ mod index;
 mod infer;
 mod library;
 mod literal;
+mod loops;
 mod member;
 mod nearest;
 mod obligation;

@@ -387,7 +387,7 @@ impl Body<'_, '_> {
         let dtype = if compares(op) { BOOL } else { a_dtype };
         match self.broadcast_types(&a.ty, &b.ty, dtype, operator) {
             Ok(ty) => self.emit(NodeOp::Binary(op, a.id, b.id), ty, whole),
-            Err(rule) => self.fail(rule, whole),
+            Err(rule) => self.fail(*rule, whole),
         }
     }
 
@@ -398,17 +398,17 @@ impl Body<'_, '_> {
         b: &Ty,
         dtype: DTypeExpr,
         operator: &str,
-    ) -> Result<Ty, Rule> {
+    ) -> Result<Ty, Box<Rule>> {
         match (a, b) {
             (Type::Tensor(x), Type::Tensor(y)) => match self.broadcast(&x.dims, &y.dims) {
                 Ok(dims) => Ok(Type::tensor(dims, dtype)),
-                Err(pair) => Err(Rule::Broadcast {
+                Err(pair) => Err(Box::new(Rule::Broadcast {
                     operator: operator.to_owned(),
                     left: a.to_string(),
                     right: b.to_string(),
                     help: self.broadcast_help(&x.dims, &y.dims),
                     pair,
-                }),
+                })),
             },
             (Type::Tensor(x), _) => Ok(Type::tensor(x.dims.clone(), dtype)),
             (_, Type::Tensor(y)) => Ok(Type::tensor(y.dims.clone(), dtype)),

@@ -255,7 +255,7 @@ impl Body<'_, '_> {
                     axis: array
                         .elems
                         .first()
-                        .map_or_else(|| "0".to_owned(), |first| source::text(first)),
+                        .map_or_else(|| "0".to_owned(), source::text),
                     ty: value.ty.to_string(),
                     help: "name the axes instead: `index!([*s, b, a] = x[*s, a, b])`".to_owned(),
                 },

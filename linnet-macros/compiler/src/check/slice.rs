@@ -24,13 +24,16 @@ enum EntryKind {
     /// `...`
     Rest,
     /// `a..b;step`
-    Range {
-        start: Option<Expr>,
-        end: Option<Expr>,
-        step: Option<Expr>,
-    },
+    Range(Box<Range>),
     /// `i`
-    Index(Expr),
+    Index(Box<Expr>),
+}
+
+/// `a..b;step`
+struct Range {
+    start: Option<Expr>,
+    end: Option<Expr>,
+    step: Option<Expr>,
 }
 
 /// An integer: a part known when it runs, written as the terms that are
@@ -84,12 +87,12 @@ impl Body<'_, '_> {
                     at += 1;
                     items.push(SliceItem::Full);
                 }
-                EntryKind::Range { start, end, step } => {
+                EntryKind::Range(range) => {
                     let Item::One(axis) = &tensor.dims[at] else {
                         return Value::unknown();
                     };
                     at += 1;
-                    match self.range(start.as_ref(), end.as_ref(), step.as_ref(), axis, entry) {
+                    match self.range(range, axis, entry) {
                         Some((item, length)) => {
                             items.push(item);
                             dims.push(Item::One(length));
@@ -237,9 +240,9 @@ impl Body<'_, '_> {
                 } else {
                     Some(self.parse(after)?)
                 };
-                Some(EntryKind::Range { start, end, step })
+                Some(EntryKind::Range(Box::new(Range { start, end, step })))
             }
-            None if step.is_none() => Some(EntryKind::Index(self.parse(range)?)),
+            None if step.is_none() => Some(EntryKind::Index(Box::new(self.parse(range)?))),
             None => self.entry_syntax(&all),
         }
     }
@@ -264,14 +267,12 @@ impl Body<'_, '_> {
     }
 
     /// `a..b;step`: the entry and its length.
-    fn range(
-        &mut self,
-        start: Option<&Expr>,
-        end: Option<&Expr>,
-        step: Option<&Expr>,
-        axis: &Poly,
-        entry: &Entry,
-    ) -> Option<(SliceItem, Poly)> {
+    fn range(&mut self, range: &Range, axis: &Poly, entry: &Entry) -> Option<(SliceItem, Poly)> {
+        let (start, end, step) = (
+            range.start.as_ref(),
+            range.end.as_ref(),
+            range.step.as_ref(),
+        );
         let step = match step {
             None => 1,
             Some(expr) => match self.as_dim_or_integer(expr) {

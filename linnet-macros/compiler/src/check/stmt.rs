@@ -59,10 +59,7 @@ impl Body<'_, '_> {
             let mut before = block.clone();
             before.stmts.pop();
             self.statements(&before, Hint::None);
-            return match &returned.expr {
-                Some(expr) => Some(self.expr(expr, hint)),
-                None => None,
-            };
+            return returned.expr.as_ref().map(|expr| self.expr(expr, hint));
         }
         self.statements(block, hint)
     }
