@@ -107,16 +107,6 @@ impl Env {
         self.entries.push((name, value));
     }
 
-    /// Forgets all generics and keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
-    }
-
-    /// Takes over the generics of another environment.
-    pub(crate) fn extend_from(&mut self, other: &Env) {
-        self.entries.extend_from_slice(&other.entries);
-    }
-
     /// The generics with their values, in the order they were bound.
     pub fn entries(&self) -> &[(&'static str, GenericValue)] {
         &self.entries

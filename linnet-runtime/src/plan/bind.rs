@@ -69,11 +69,7 @@ pub(crate) fn bind_arguments(
             bind_type(function.generics, &param.ty, arg, env, solve);
         }
     }
-    for (i, (param, arg)) in function.params.iter().zip(args).enumerate() {
-        if !agrees(env, &param.ty, param.by_mut, arg) {
-            return Err(mismatch(function, place, i, args, env, n_outer));
-        }
-    }
+    check_arguments(function, place, args, env, n_outer, true)?;
     for generic in function.generics {
         let bound = env.entries()[n_outer..]
             .iter()
@@ -94,6 +90,24 @@ pub(crate) fn bind_arguments(
                     reason: format!("the arguments do not determine `{generic}`"),
                 });
             }
+        }
+    }
+    check_arguments(function, place, args, env, n_outer, false)
+}
+
+/// Checks every argument against its declared type. If `open`, types with
+/// generics that have no value yet pass.
+fn check_arguments(
+    function: &'static Function,
+    place: &str,
+    args: &[ArgumentKind],
+    env: &Env,
+    n_outer: usize,
+    open: bool,
+) -> Result<()> {
+    for (i, (param, arg)) in function.params.iter().zip(args).enumerate() {
+        if !agrees(env, &param.ty, param.by_mut, arg, open) {
+            return Err(mismatch(function, place, i, args, env, n_outer));
         }
     }
     Ok(())
@@ -242,42 +256,44 @@ fn solve_dim(generics: &'static [Generic], dim: &DimExpr, value: i64, env: &mut 
 }
 
 /// Whether an argument is of its declared type.
-fn agrees(env: &Env, ty: &Type, by_mut: bool, arg: &ArgumentKind) -> bool {
+fn agrees(env: &Env, ty: &Type, by_mut: bool, arg: &ArgumentKind, open: bool) -> bool {
+    let dtype_agrees = |dtype: DTypeExpr, found: DType| match env.dtype(dtype) {
+        Ok(dtype) => dtype == found,
+        // A generic that the argument's dtype could not bind is of another kind.
+        Err(_) => false,
+    };
     match (ty, arg) {
         (Type::Option(_), ArgumentKind::Absent) => true,
-        (Type::Option(inner), _) => agrees(env, inner, by_mut, arg),
-        (Type::Scalar(dtype), ArgumentKind::Scalar(found)) => {
-            env.dtype(*dtype).is_ok_and(|dtype| dtype == *found)
-        }
+        (Type::Option(inner), _) => agrees(env, inner, by_mut, arg, open),
+        (Type::Scalar(dtype), ArgumentKind::Scalar(found)) => dtype_agrees(*dtype, *found),
         (
             Type::Tensor { dims, dtype },
             ArgumentKind::Tensor {
                 dtype: found,
                 shape,
-            },
-        ) if !by_mut => tensor_agrees(env, dims, *dtype, *found, shape),
-        (
-            Type::Tensor { dims, dtype },
-            ArgumentKind::Mutable {
+            }
+            | ArgumentKind::Mutable {
                 dtype: found,
                 shape,
             },
-        ) if by_mut => tensor_agrees(env, dims, *dtype, *found, shape),
+        ) => {
+            by_mut == matches!(arg, ArgumentKind::Mutable { .. })
+                && dtype_agrees(*dtype, *found)
+                && shape_agrees(env, dims, shape, open)
+        }
         _ => false,
     }
 }
 
-fn tensor_agrees(
-    env: &Env,
-    dims: &[DimItem],
-    dtype: DTypeExpr,
-    found: DType,
-    shape: &Dims,
-) -> bool {
-    // An expression that has no value, such as one with an undetermined
-    // generic, is reported by the check of the generics.
-    env.dtype(dtype).is_ok_and(|dtype| dtype == found)
-        && env.dims(dims).is_ok_and(|dims| dims == *shape)
+fn shape_agrees(env: &Env, items: &[DimItem], shape: &Dims, open: bool) -> bool {
+    match env.dims(items) {
+        Ok(dims) => dims == *shape,
+        // Something has no value yet; the rank may still be wrong.
+        Err(_) => {
+            let packs = items.iter().any(|item| matches!(item, DimItem::Pack(_)));
+            open && (packs || items.len() == shape.len())
+        }
+    }
 }
 
 fn mismatch(

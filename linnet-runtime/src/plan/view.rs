@@ -1,7 +1,6 @@
 //! Views: which elements of a buffer a tensor consists of, by stride arithmetic.
 
 use crate::dtype::DType;
-use crate::error::Result;
 use crate::kernel::is_row_major;
 use crate::shape::Dims;
 
@@ -104,21 +103,6 @@ impl View {
             strides,
             ..self.clone()
         })
-    }
-
-    /// Without the axis `axis`, at its index `index`.
-    pub(crate) fn index_axis(&self, axis: usize, index: usize) -> Result<View> {
-        let mut out = View {
-            shape: Dims::EMPTY,
-            strides: Dims::EMPTY,
-            ..self.clone()
-        };
-        for i in (0..self.shape.len()).filter(|&i| i != axis) {
-            out.shape.push(self.shape[i])?;
-            out.strides.push(self.strides[i])?;
-        }
-        out.offset += index * self.strides[axis];
-        Ok(out)
     }
 
     /// The same elements in row-major order as another shape of as many

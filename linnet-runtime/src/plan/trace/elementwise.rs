@@ -120,11 +120,17 @@ impl<'a> Tracer<'a> {
 
     pub(super) fn iota(&mut self, frame: &Frame<'a>, node: &Node) -> Result<Value<'a>> {
         let (dtype, shape) = frame.tensor_type(&node.ty)?;
-        if shape.len() != 1 || !dtype.is_int() {
-            return Err(frame.invalid_at(node, "iota is a vector of integers"));
+        if shape.len() != 1 || dtype == DType::Bool {
+            return Err(frame.invalid_at(node, "iota is a vector of numbers"));
         }
         let mut builder = NestBuilder::over(&shape);
-        let result = builder.push(ExprKind::Var(0), dtype);
+        let result = match dtype.is_int() {
+            true => builder.push(ExprKind::Var(0), dtype),
+            false => {
+                let number = builder.push(ExprKind::Var(0), DType::I64);
+                builder.push(ExprKind::Cast(number), dtype)
+            }
+        };
         self.finish(frame, node, builder, result, None, dtype, shape)
     }
 
