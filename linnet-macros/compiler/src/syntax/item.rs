@@ -61,7 +61,16 @@ pub fn parse_struct(item: TokenStream) -> Result<Parsed<BlockDecl>, Vec<Diagnost
     match &item.fields {
         Fields::Named(fields) => {
             for field in &fields.named {
-                members.extend(parse_member(field, &mut errors));
+                let member = parse_member(field, &mut errors);
+                if let Some(MemberKind::Sub { ty, .. }) = member.as_ref().map(|member| &member.kind)
+                    && generics
+                        .iter()
+                        .any(|generic| ty.path.is_ident(&generic.name))
+                {
+                    super::types::push_scalar_member(&ty.tokens, &mut errors);
+                    continue;
+                }
+                members.extend(member);
             }
         }
         Fields::Unit => {}

@@ -129,11 +129,12 @@ fn an_operation_with_a_kernel_and_an_updated_tensor() {
 fn every_error_of_a_block_is_reported() {
     let parsed = parse_struct(quote! {
         #[require(H = 3)]
-        struct B<H: Dim, S: Shape, T: Clone, const N: usize> {
+        struct B<H: Dim, S: Shape, T: Float, U: Clone, const N: usize> {
             weight: Tensor![H; T],
             #[param] sub: Linear<H>,
             #[param] #[state] both: Tensor![H; T],
             scale: f32,
+            eps: T,
             #[param] wide: Tensor![H; f64],
             #[param] shape: Tensor![H && 2; f32],
         }
@@ -150,6 +151,7 @@ fn every_error_of_a_block_is_reported() {
             "#[param]: `sub` is a block, which has its own params and states",
             "#[state]: a member is either `#[param]` or `#[state]`",
             "f32: a member is a tensor or a block, not a scalar",
+            "T: a member is a tensor or a block, not a scalar",
             "f64: `f64` is no dtype",
             "&&: `&&` is no operator of dimensions",
         ]

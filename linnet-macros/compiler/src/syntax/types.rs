@@ -208,11 +208,7 @@ pub(crate) fn parse_member_type(ty: &Type, errors: &mut Errors) -> Option<Member
             if scalar.is_some_and(|name| {
                 builtins::dtype(&name).is_some() || foreign_dtype(&name).is_some()
             }) {
-                errors.push(
-                    ty,
-                    "a member is a tensor or a block, not a scalar",
-                    "pass the scalar as a parameter, or store it as `Tensor![; f32]`",
-                );
+                push_scalar_member(ty, errors);
                 return None;
             }
             Some(MemberType::Sub {
@@ -223,6 +219,15 @@ pub(crate) fn parse_member_type(ty: &Type, errors: &mut Errors) -> Option<Member
         }
         _ => parse_type(ty, errors).map(MemberType::Tensor),
     }
+}
+
+/// Notes that a member has a scalar's type.
+pub(crate) fn push_scalar_member(ty: impl ToTokens, errors: &mut Errors) {
+    errors.push(
+        ty,
+        "a member is a tensor or a block, not a scalar",
+        "pass the scalar as a parameter, or store it as `Tensor![; f32]`",
+    );
 }
 
 /// `Conv1D<H, { 3 * H }, T>`.
