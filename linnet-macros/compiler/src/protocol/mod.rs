@@ -13,6 +13,9 @@
 //!       -> finish! { payload [{block ..} {op ..} {op ..}] }
 //! ```
 //!
+//! Each name is one level of expansion, of which rustc allows 128: an item may
+//! name about 120 others before its crate needs a higher `recursion_limit`.
+//!
 //! The struct of a block speaks to its `impl` in the same way, by a macro that
 //! is visible only below it in its module ([`struct_macro`]).
 
