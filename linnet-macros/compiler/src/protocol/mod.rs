@@ -17,7 +17,7 @@
 //! name about 120 others before its crate needs a higher `recursion_limit`.
 //!
 //! The struct of a block speaks to its `impl` in the same way, by a macro that
-//! is visible only below it in its module ([`struct_macro`]).
+//! is private to their module ([`struct_macro`]).
 
 mod answer;
 mod chain;
