@@ -43,6 +43,7 @@ pub fn answer_macro(
                     [$($answers)* { #kind $path #declaration }]
                 }
             };
+            (@exists) => {};
             ($($any:tt)*) => {
                 ::core::compile_error!(#misuse);
             };

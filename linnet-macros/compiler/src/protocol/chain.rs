@@ -43,11 +43,16 @@ fn struct_macro_name(name: &Ident) -> Ident {
 
 /// Asks each of `paths` in turn, and calls `finish` with `{ payload } [ answers ]`.
 /// Without paths that call is all.
+///
+/// A chain breaks at the first name that does not exist, which rustc reports.
+/// So that it reports those after it too, each is called by itself as well;
+/// rustc says nothing twice.
 pub fn ask(paths: &[syn::Path], finish: &TokenStream, payload: &TokenStream) -> TokenStream {
     match paths {
         [] => quote!(#finish! { { #payload } [] }),
         [first, rest @ ..] => quote! {
             #first! { @ask [] [#({#rest})*] {#first} {{#finish} { #payload }} }
+            #(#rest! { @exists })*
         },
     }
 }

@@ -144,6 +144,8 @@ fn a_chain_asks_each_in_turn_and_ends_with_the_payload() {
         asked.to_string(),
         quote! {
             Conv1D! { @ask [] [{crate::nn::gelu} {softmax}] {Conv1D} {{::finish} { { a } { b } }} }
+            crate::nn::gelu! { @exists }
+            softmax! { @exists }
         }
         .to_string()
     );
