@@ -10,3 +10,6 @@ pub mod mlp;
 pub mod model;
 
 pub use model::Model;
+
+// The card's contents: `CARD` and the types with the sizes of the known checkpoints.
+linnet_runtime::include_card!();
