@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use crate::cpu::{attention, binary, linear, matmul, norm, reduce, softmax, unary};
+use crate::isa::Level;
 use crate::simd::Simd;
 
 /// A float type of weights, activations and caches: `f32`, `f16` or `bf16`.
@@ -22,9 +24,13 @@ pub trait Element:
 }
 
 pub(crate) mod sealed {
-    use super::Simd;
+    use super::{Level, Simd, attention, binary, linear, matmul, norm, reduce, softmax, unary};
 
-    /// How a vector of f32 lanes is read from and written to memory of this type.
+    /// How a vector of f32 lanes is read from and written to memory of this type, and the
+    /// kernels of one type.
+    ///
+    /// The kernels are functions of the trait so that they are compiled here, in this crate,
+    /// with its optimisation, whoever calls them with which types.
     pub trait Lanes: Sized {
         /// Reads `S::LANES` elements.
         ///
@@ -36,6 +42,19 @@ pub(crate) mod sealed {
         /// # Safety
         /// `p` must be valid for writing that many elements.
         unsafe fn store<S: Simd>(s: S, p: *mut Self, v: S::F);
+
+        fn run_pack(level: Level, kernel: matmul::pack::Pack<Self>);
+        fn run_widen(level: Level, kernel: linear::widen::Widen<Self>);
+        fn run_dots(level: Level, kernel: linear::stream::Dots<Self>);
+        fn run_columns(level: Level, kernel: linear::stream::Columns<Self>);
+        fn run_add_row(level: Level, kernel: linear::finish::AddRow<Self>);
+        fn run_narrow(level: Level, kernel: linear::finish::Narrow<Self>);
+        fn run_attention(level: Level, kernel: attention::task::Task<'_, '_, Self>);
+        fn run_unary(level: Level, kernel: unary::row::Row<Self>);
+        fn run_binary(level: Level, kernel: binary::row::Row<Self>);
+        fn run_softmax(level: Level, kernel: softmax::row::Row<Self>);
+        fn run_argmax(level: Level, kernel: reduce::row::Row<Self>) -> usize;
+        fn run_norm(level: Level, kernel: norm::row::Row<Self>);
     }
 }
 
@@ -96,6 +115,42 @@ macro_rules! element {
             unsafe fn store<S: Simd>(s: S, p: *mut Self, v: S::F) {
                 // SAFETY: the caller's duty is the same.
                 unsafe { s.$store(p, v) }
+            }
+            fn run_pack(level: Level, kernel: matmul::pack::Pack<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_widen(level: Level, kernel: linear::widen::Widen<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_dots(level: Level, kernel: linear::stream::Dots<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_columns(level: Level, kernel: linear::stream::Columns<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_add_row(level: Level, kernel: linear::finish::AddRow<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_narrow(level: Level, kernel: linear::finish::Narrow<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_attention(level: Level, kernel: attention::task::Task<'_, '_, Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_unary(level: Level, kernel: unary::row::Row<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_binary(level: Level, kernel: binary::row::Row<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_softmax(level: Level, kernel: softmax::row::Row<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_argmax(level: Level, kernel: reduce::row::Row<Self>) -> usize {
+                level.dispatch(kernel)
+            }
+            fn run_norm(level: Level, kernel: norm::row::Row<Self>) {
+                level.dispatch(kernel);
             }
         }
     };

@@ -81,7 +81,7 @@ impl Isa {
 
 /// An instruction set with the proof that this machine has it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Level {
+pub enum Level {
     Portable(Portable),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),

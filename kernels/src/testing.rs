@@ -58,13 +58,13 @@ pub(crate) fn each_cpu(mut test: impl FnMut(&Cpu)) {
     }
 }
 
-/// A context for each available instruction set, with one thread.
-pub(crate) fn each_isa(mut test: impl FnMut(&Cpu)) {
-    each_cpu(|cpu| {
-        if cpu.threads() == 1 {
-            test(cpu);
-        }
-    });
+/// The smallest positive value of a type: the spacing of its subnormal values.
+pub(crate) fn smallest<E: Element>() -> f64 {
+    match E::NAME {
+        "f16" => 2f64.powi(-24),
+        "bf16" => 2f64.powi(-133),
+        _ => 2f64.powi(-149),
+    }
 }
 
 /// Compares with a reference, element by element: `|found - expected| <= bound(i)`, and NaN for

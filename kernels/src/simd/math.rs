@@ -24,26 +24,34 @@ pub(crate) fn exp<S: Simd>(s: S, x: S::F) -> S::F {
     s.mul(s.mul(p, s.pow2(half)), s.pow2(s.sub(n, half)))
 }
 
+/// y / (1 + e^-t), as y / (1 + e) for t >= 0 and y e / (1 + e) below, with e = e^-|t|, which
+/// neither overflows nor loses small results.
+#[inline(always)]
+fn logistic<S: Simd>(s: S, y: S::F, t: S::F) -> S::F {
+    let (zero, one) = (s.splat(0.0), s.splat(1.0));
+    let e = exp(s, s.sub(zero, s.abs(t)));
+    s.div(s.mul(y, s.select_lt(t, zero, e, one)), s.add(one, e))
+}
+
 /// 1 / (1 + e^-x).
 #[inline(always)]
 pub(crate) fn sigmoid<S: Simd>(s: S, x: S::F) -> S::F {
-    let one = s.splat(1.0);
-    s.div(one, s.add(one, exp(s, s.sub(s.splat(0.0), x))))
+    logistic(s, s.splat(1.0), x)
 }
 
 /// x / (1 + e^-x).
 #[inline(always)]
 pub(crate) fn silu<S: Simd>(s: S, x: S::F) -> S::F {
-    s.div(x, s.add(s.splat(1.0), exp(s, s.sub(s.splat(0.0), x))))
+    logistic(s, x, x)
 }
 
 /// The tanh form, x / 2 * (1 + tanh u) with u = 0.7978845608 (x + 0.044715 x^3),
 /// computed as x / (1 + e^-2u), which loses nothing where tanh u is near -1.
 #[inline(always)]
 pub(crate) fn gelu<S: Simd>(s: S, x: S::F) -> S::F {
-    const A: f32 = -2.0 * 0.797_884_6;
+    const A: f32 = 2.0 * 0.797_884_6;
     let inner = s.fma(s.mul(x, x), s.splat(A * 0.044_715), s.splat(A));
-    s.div(x, s.add(s.splat(1.0), exp(s, s.mul(x, inner))))
+    logistic(s, x, s.mul(x, inner))
 }
 
 /// tanh x: an odd polynomial near 0, else 1 - 2 / (e^2|x| + 1) with the sign of x.
@@ -53,12 +61,7 @@ pub(crate) fn tanh<S: Simd>(s: S, x: S::F) -> S::F {
     let z = s.mul(x, x);
     // Coefficients of Cephes' tanhf for |x| < 0.625.
     let mut p = s.splat(-5.704_988_7e-3);
-    for c in [
-        2.063_908_9e-2,
-        -5.373_971_6e-2,
-        1.333_144_2e-1,
-        -3.333_328_2e-1,
-    ] {
+    for c in [2.063_909e-2, -5.373_971_6e-2, 1.333_144_2e-1, -3.333_328e-1] {
         p = s.fma(p, z, s.splat(c));
     }
     let near = s.fma(s.mul(p, z), x, x);

@@ -5,7 +5,7 @@
 //! block finds its keys and values in the cache. Bound by memory: 4 D operations a key for
 //! 2 D elements read.
 
-use super::Rows;
+use super::task::Rows;
 use crate::cpu::scratch::aligned_len;
 use crate::element::{Element, MAX_LANES, load_partial, store_partial};
 use crate::simd::{Simd, math};
@@ -39,13 +39,10 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, rows: &Rows<'_, '_, E>, scra
     let (mut first, mut last) = (usize::MAX, 0);
     for r in 0..n_rows {
         let q = &mut qs[r * width..][..width];
-        for (d, q) in q.iter_mut().enumerate() {
+        q.fill(0.0);
+        for (d, q) in q.iter_mut().enumerate().take(dim) {
             // SAFETY: d is inside the row of q.
-            *q = if d < dim {
-                unsafe { *rows.q(r).add(d) }.to_f32() * rows.args.scale
-            } else {
-                0.0
-            };
+            *q = unsafe { *rows.q(r).add(d) }.to_f32() * rows.args.scale;
         }
         let (from, to) = rows.visible(r);
         (first, last) = (first.min(from), last.max(to));
@@ -63,8 +60,8 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, rows: &Rows<'_, '_, E>, scra
             // n <= KEYS scores and `width` elements per row.
             unsafe {
                 let q = qs.as_ptr().add(r * width);
-                for j in 0..n {
-                    scores[j] = dot(s, q, rows.key(from + j), dim);
+                for (j, score) in scores[..n].iter_mut().enumerate() {
+                    *score = dot(s, q, rows.key(from + j), dim);
                 }
                 let sums = sums.as_mut_ptr().add(r * width);
                 weigh(

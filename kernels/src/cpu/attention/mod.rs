@@ -11,16 +11,17 @@
 
 mod decode;
 mod prefill;
+pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 
 use crate::cpu::Cpu;
-use crate::cpu::cache::{Positions, check_rows, row_of};
+use crate::cpu::cache::{Positions, check_rows};
 use crate::cpu::scratch::{ALIGN, aligned};
 use crate::element::Element;
 use crate::error::{KernelError, Result, expect_len, expect_scratch};
-use crate::simd::{Kernel, Simd};
 use crate::view::{HeadsMut, HeadsRef, Shared};
+use task::{Rows, Task};
 
 /// Which keys a query sees.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +151,7 @@ pub fn attention<E: Element>(
         let own = unsafe {
             std::slice::from_raw_parts_mut(scratch.get().add(thread * plan.own), plan.own)
         };
-        cpu.dispatch(Task { rows, scratch: own });
+        E::run_attention(cpu.level, Task { rows, scratch: own });
     });
     Ok(())
 }
@@ -201,114 +202,5 @@ impl Plan {
 
     fn scratch(&self, cpu: &Cpu) -> usize {
         ALIGN + cpu.threads() * self.own
-    }
-}
-
-/// One task: the rows (query, head of the group) that share keys.
-struct Rows<'a, 'd, E> {
-    plan: Plan,
-    q: &'a HeadsRef<'d, E>,
-    k: &'a HeadsRef<'d, E>,
-    v: &'a HeadsRef<'d, E>,
-    args: &'a AttentionArgs<'d, E>,
-    out: &'a HeadsMut<'d, E>,
-    to: Shared<E>,
-    b: usize,
-    kv_head: usize,
-    queries: (usize, usize),
-}
-
-impl<E: Element> Rows<'_, '_, E> {
-    /// The number of rows.
-    fn len(&self) -> usize {
-        (self.queries.1 - self.queries.0) * self.plan.group
-    }
-    /// The query and the head of a row.
-    #[inline(always)]
-    fn place(&self, row: usize) -> (usize, usize) {
-        let group = self.plan.group;
-        (
-            self.queries.0 + row / group,
-            self.kv_head * group + row % group,
-        )
-    }
-    /// The keys that a row sees.
-    #[inline(always)]
-    fn visible(&self, row: usize) -> (usize, usize) {
-        match self.args.mask {
-            Mask::Full { keys } => (0, keys),
-            Mask::Causal { positions, window } => {
-                let last = positions.of(self.b) as usize + self.place(row).0 + 1;
-                (window.map_or(0, |w| last.saturating_sub(w)), last)
-            }
-        }
-    }
-    /// A row of q.
-    #[inline(always)]
-    fn q(&self, row: usize) -> *const E {
-        let (s, h) = self.place(row);
-        self.q.as_ptr().wrapping_add(self.q.offset(self.b, h, s))
-    }
-    /// A row of out.
-    #[inline(always)]
-    fn out(&self, row: usize) -> *mut E {
-        let (s, h) = self.place(row);
-        self.to.get().wrapping_add(self.out.offset(self.b, h, s))
-    }
-    /// A key.
-    #[inline(always)]
-    fn key(&self, m: usize) -> *const E {
-        let c = row_of(self.args.rows, self.b);
-        self.k
-            .as_ptr()
-            .wrapping_add(self.k.offset(c, self.kv_head, m))
-    }
-    /// A value.
-    #[inline(always)]
-    fn value(&self, m: usize) -> *const E {
-        let c = row_of(self.args.rows, self.b);
-        self.v
-            .as_ptr()
-            .wrapping_add(self.v.offset(c, self.kv_head, m))
-    }
-    /// What a row's weighted sum of values is multiplied by, from its largest score and its sum of
-    /// e^(score - largest).
-    #[inline(always)]
-    fn factor(&self, row: usize, max: f32, sum: f32) -> f32 {
-        let (first, last) = self.visible(row);
-        if first >= last {
-            return 0.0;
-        }
-        match self.args.sinks {
-            None => 1.0 / sum,
-            Some(sinks) => {
-                let sink = sinks[self.place(row).1].to_f32();
-                // A NaN in either must not be lost.
-                let largest = if sink > max { sink } else { max };
-                let shrink = (max - largest).exp();
-                shrink / (sum * shrink + (sink - largest).exp())
-            }
-        }
-    }
-}
-
-struct Task<'a, 'd, E> {
-    rows: Rows<'a, 'd, E>,
-    scratch: &'a mut [f32],
-}
-
-impl<E: Element> Kernel for Task<'_, '_, E> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        // SAFETY: `attention` checked the views, positions, rows and the scratch space; this
-        // task's rows of out are its own.
-        unsafe {
-            if self.rows.plan.lanes {
-                prefill::run(s, &self.rows, self.scratch);
-            } else {
-                decode::run(s, &self.rows, self.scratch);
-            }
-        }
     }
 }

@@ -8,7 +8,7 @@
 //! A block's keys and values are copied as f32, padded with zeros to whole tiles. Bound by the
 //! FMA units: 4 D operations for each key and row.
 
-use super::Rows;
+use super::task::Rows;
 use crate::cpu::matmul::tile::{NR_VECTORS, tile};
 use crate::cpu::scratch::aligned_len;
 use crate::element::{Element, load_partial, store_partial};

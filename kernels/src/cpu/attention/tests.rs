@@ -141,7 +141,7 @@ fn check<E: Element>(cpu: &Cpu, case: &Case) -> Vec<E> {
     let (mut found, mut expected) = (vec![], vec![]);
     let mut touched = vec![false; out.len()];
     for b in 0..batch {
-        for h in 0..heads {
+        for (h, &sink) in sinks.iter().enumerate() {
             for s in 0..length {
                 let at = b * q_strides[0] + h * q_strides[1] + s * q_strides[2];
                 let (first, last) = visible(b, s);
@@ -158,7 +158,7 @@ fn check<E: Element>(cpu: &Cpu, case: &Case) -> Vec<E> {
                     .collect();
                 let mut total: f64 = scores.iter().map(|x| x.exp()).sum();
                 if case.sinks {
-                    total += f(sinks[h]).exp();
+                    total += f(sink).exp();
                 }
                 for d in 0..dim {
                     let sum: f64 = scores

@@ -5,11 +5,12 @@
 //! (or broadcast) columns are vectorised. Bound by memory.
 
 use crate::cpu::{Cpu, rows::split};
-use crate::element::{Element, load_partial, store_partial};
+use crate::element::Element;
 use crate::error::{Result, expect_len};
-use crate::simd::{Kernel, Simd};
 use crate::view::{MatMut, MatRef, Shared};
+use row::Row;
 
+pub(crate) mod row;
 #[cfg(test)]
 mod tests;
 
@@ -110,14 +111,17 @@ fn zip<E: Element>(
                 to.get().add(r * row_steps[2] + first * steps[2]),
             )
         };
-        cpu.dispatch(Row {
-            op,
-            n: last - first,
-            a,
-            b,
-            out,
-            steps,
-        });
+        E::run_binary(
+            cpu.level,
+            Row {
+                op,
+                n: last - first,
+                a,
+                b,
+                out,
+                steps,
+            },
+        );
     };
     if rows == 1 {
         split(cpu, cols, 2, 64, &|first, last| run(0, first, last));
@@ -125,85 +129,5 @@ fn zip<E: Element>(
         split(cpu, rows, cols * 2, 1, &|first, last| {
             (first..last).for_each(|r| run(r, 0, cols))
         });
-    }
-}
-
-struct Row<E> {
-    op: BinaryOp,
-    n: usize,
-    a: *const E,
-    b: *const E,
-    out: *mut E,
-    steps: [usize; 3],
-}
-
-impl<E: Element> Kernel for Row<E> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        match self.op {
-            BinaryOp::Add => self.each(s, |a, b| s.add(a, b)),
-            BinaryOp::Sub => self.each(s, |a, b| s.sub(a, b)),
-            BinaryOp::Mul => self.each(s, |a, b| s.mul(a, b)),
-            BinaryOp::Div => self.each(s, |a, b| s.div(a, b)),
-        }
-    }
-}
-
-impl<E: Element> Row<E> {
-    #[inline(always)]
-    fn each<S: Simd>(&self, s: S, f: impl Fn(S::F, S::F) -> S::F) {
-        let Self {
-            n,
-            a,
-            b,
-            out,
-            steps,
-            ..
-        } = *self;
-        // SAFETY: the caller of this kernel checked that `n` elements at these steps are inside the views;
-        // each element of `a` is read before the one of `out` is written.
-        unsafe {
-            let fast = steps[2] == 1 && steps[0] <= 1 && steps[1] <= 1;
-            if !fast {
-                for i in 0..n {
-                    let (x, y) = (
-                        load_partial(s, a.add(i * steps[0]), 1),
-                        load_partial(s, b.add(i * steps[1]), 1),
-                    );
-                    store_partial(s, out.add(i * steps[2]), f(x, y), 1);
-                }
-                return;
-            }
-            let fetch = |p: *const E, step: usize, i: usize| {
-                if step == 1 {
-                    E::load(s, p.add(i))
-                } else {
-                    s.splat((*p).to_f32())
-                }
-            };
-            let fetch_last = |p: *const E, step: usize, i: usize| {
-                if step == 1 {
-                    load_partial(s, p.add(i), n - i)
-                } else {
-                    s.splat((*p).to_f32())
-                }
-            };
-            let whole = n / S::LANES * S::LANES;
-            for i in (0..whole).step_by(S::LANES) {
-                E::store(
-                    s,
-                    out.add(i),
-                    f(fetch(a, steps[0], i), fetch(b, steps[1], i)),
-                );
-            }
-            if whole < n {
-                let v = f(
-                    fetch_last(a, steps[0], whole),
-                    fetch_last(b, steps[1], whole),
-                );
-                store_partial(s, out.add(whole), v, n - whole);
-            }
-        }
     }
 }

@@ -30,16 +30,39 @@ fn values() -> Vec<f32> {
     values
 }
 
+/// x rounded to nearest even in a format of `bits` significant bits whose smallest normal value
+/// is 2^`e_min`, in f64, where every step is exact.
+fn rounded(x: f64, bits: i32, e_min: i32, max: f64) -> f64 {
+    if bits == 53 || x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let exponent = ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    let spacing = 2f64.powi(exponent.max(e_min) - (bits - 1));
+    let y = (x / spacing).round_ties_even() * spacing;
+    if y.abs() > max {
+        f64::INFINITY.copysign(x)
+    } else {
+        y
+    }
+}
+
 fn check<A: Convertible, B: Convertible>(cpu: &Cpu, x: &[A]) {
     let mut out = vec![B::from_f64(7.0); x.len()];
     convert(cpu, x, &mut out).unwrap();
+    let (e_min, max) = match B::BITS {
+        11 => (-14, 65504.0),
+        8 => (-126, f64::from(bf16::MAX)),
+        _ => (-126, f64::from(f32::MAX)),
+    };
     for (i, (x, out)) in x.iter().zip(&out).enumerate() {
         let (x, out) = (x.to_f64(), out.to_f64());
-        let expected = B::from_f64(x).to_f64();
+        let expected = rounded(x, B::BITS as i32, e_min, max);
         assert!(
             out.to_bits() == expected.to_bits() || (out.is_nan() && x.is_nan()),
-            "{} element {i}: {x:e} became {out:e}, not {expected:e}",
-            cpu.isa().name()
+            "{} bits {} to {}, element {i}: {x:e} became {out:e}, not {expected:e}",
+            cpu.isa().name(),
+            A::BITS,
+            B::BITS
         );
     }
 }

@@ -5,23 +5,24 @@
 //! float types; sums are f32.
 
 pub(crate) mod finish;
-mod stream;
+pub(crate) mod stream;
+pub(crate) mod widen;
 
 use crate::cpu::matmul::blocked::{self, Plan};
 use crate::cpu::scratch::{ALIGN, aligned, aligned_len};
 use crate::cpu::{Cpu, unary::UnaryOp};
 use crate::element::{Element, MAX_LANES};
 use crate::error::{Result, expect_len, expect_scratch};
-use crate::simd::{Kernel, Simd};
 use crate::view::{MatMut, MatRef, Shared};
 use finish::Finish;
-use stream::Strip;
+use stream::{Columns, Dots, Strip};
+use widen::Widen;
 
 #[cfg(test)]
 mod tests;
 
-/// The most rows that stream the weights: from here on packing them pays.
-pub(crate) const STREAM_ROWS: usize = 8;
+/// The most rows that stream the weights; with more, packing the weights pays.
+pub(crate) const STREAM_ROWS: usize = 16;
 
 /// What is done to a sum before it is stored.
 #[derive(Clone, Copy, Debug)]
@@ -95,8 +96,10 @@ pub fn linear_scratch(cpu: &Cpu, rows: usize, inner: usize, outputs: usize) -> u
         return ALIGN + blocked;
     }
     ALIGN
-        + blocked
-            .max(aligned_len(rows * inner) + cpu.threads() * rows * Strips::new(cpu, outputs).width)
+        + blocked.max(
+            aligned_len(rows * inner)
+                + cpu.threads() * rows * Strips::new(cpu, rows, outputs).width,
+        )
 }
 
 /// How outputs are divided among tasks.
@@ -111,11 +114,16 @@ impl Strips {
     /// ..and 8 rows of sums of the widest, 16 KiB, fit the L1 cache with the next rows of w.
     const WIDEST: usize = 512;
 
-    fn new(cpu: &Cpu, outputs: usize) -> Self {
+    fn new(cpu: &Cpu, rows: usize, outputs: usize) -> Self {
         let threads = cpu.threads();
+        let widest = if rows > 8 {
+            Self::WIDEST / 2
+        } else {
+            Self::WIDEST
+        };
         // Equal shares; several per thread where they are wide enough, so that threads end
         // together even if one is held up.
-        let fewest = outputs.div_ceil(threads * Self::WIDEST);
+        let fewest = outputs.div_ceil(threads * widest);
         let shares = (outputs / (threads * Self::NARROWEST))
             .clamp(1, 4)
             .max(fewest);
@@ -141,18 +149,27 @@ unsafe fn stream_product<X: Element, W: Element>(
 ) {
     let (rows, inner, outputs) = (x.rows(), x.cols(), w.rows());
     let (wide, sums) = scratch.split_at_mut(aligned_len(rows * inner));
-    cpu.dispatch(Widen { x, out: wide });
     let wide = Shared::new(wide.as_mut_ptr());
     let sums = Shared::new(sums.as_mut_ptr());
-    let finish = Finish::new(epilogue, out);
-    let strips = Strips::new(cpu, outputs);
+    let strides = [x.row_stride(), x.col_stride()];
+    X::run_widen(
+        cpu.level,
+        Widen {
+            x: x.as_ptr(),
+            strides,
+            rows,
+            cols: inner,
+            out: wide.get(),
+        },
+    );
+    let finish = Finish::new(cpu.level, epilogue, out);
+    let strips = Strips::new(cpu, rows, outputs);
     let by_rows = w.col_stride() == 1 || inner <= 1;
     cpu.pool().run_indexed(strips.n, &|task, thread| {
         let first = task * strips.width;
-        let length = rows * strips.width;
         // SAFETY: the scratch space has this much for each thread; the first weight is inside w.
         let (sums, w_first) = unsafe {
-            let sums = std::slice::from_raw_parts_mut(sums.get().add(thread * length), length);
+            let sums = sums.get().add(thread * rows * strips.width);
             (sums, w.as_ptr().add(first * w.row_stride()))
         };
         let strip = Strip {
@@ -170,79 +187,12 @@ unsafe fn stream_product<X: Element, W: Element>(
             sums,
             sums_stride: strips.width,
         };
-        cpu.dispatch(StripTask {
-            strip,
-            by_rows,
-            finish: &finish,
-            first,
-        });
-    });
-}
-
-/// x (R, I) as contiguous f32.
-struct Widen<'a, X> {
-    x: MatRef<'a, X>,
-    out: &'a mut [f32],
-}
-
-impl<X: Element> Kernel for Widen<'_, X> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let Self { x, out } = self;
-        let inner = x.cols();
-        let whole = if x.col_stride() == 1 {
-            inner / S::LANES * S::LANES
+        if by_rows {
+            W::run_dots(cpu.level, Dots(strip));
         } else {
-            0
-        };
-        for (r, out) in out
-            .chunks_exact_mut(inner.max(1))
-            .enumerate()
-            .take(x.rows())
-        {
-            // SAFETY: row r is inside x, and `out` has `inner` elements.
-            unsafe {
-                let x_row = x.as_ptr().add(r * x.row_stride());
-                for i in (0..whole).step_by(S::LANES) {
-                    s.store(out.as_mut_ptr().add(i), X::load(s, x_row.add(i)));
-                }
-                for (i, out) in out.iter_mut().enumerate().skip(whole) {
-                    *out = (*x_row.add(i * x.col_stride())).to_f32();
-                }
-            }
+            W::run_columns(cpu.level, Columns(strip));
         }
-    }
-}
-
-struct StripTask<'a, 'f, X, W> {
-    strip: Strip<'a, W>,
-    by_rows: bool,
-    finish: &'a Finish<'f, X, W>,
-    first: usize,
-}
-
-impl<X: Element, W: Element> Kernel for StripTask<'_, '_, X, W> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(mut self, s: S) {
-        let strip = &mut self.strip;
-        // SAFETY: `stream_product` set the strip up from checked views and scratch space; this
-        // task's outputs are its own.
-        unsafe {
-            if self.by_rows {
-                stream::dots(s, strip);
-            } else {
-                stream::columns(s, strip);
-            }
-            let size = [strip.rows, strip.n_out];
-            self.finish.store(
-                s,
-                strip.sums.as_mut_ptr(),
-                strip.sums_stride,
-                size,
-                [0, self.first],
-            );
-        }
-    }
+        // SAFETY: these outputs are this task's own, and inside the output and the bias.
+        unsafe { finish.store(sums, strips.width, [rows, strip.n_out], [0, first]) };
+    });
 }

@@ -1,7 +1,7 @@
 //! Few rows: sums(r, o) = sum_i x[r, i] w[o, i], each weight read once for all rows.
 //!
-//! Layout: x (R, I) f32 in scratch or in place; w (O, I) with contiguous rows ([`dots`]), or
-//! (I, O) with contiguous rows, GPT-2's way ([`columns`]). Threads take ranges of outputs.
+//! Layout: x (R, I) f32 in scratch or in place; w (O, I) with contiguous rows ([`Dots`]), or
+//! (I, O) with contiguous rows, GPT-2's way ([`Columns`]). Threads take ranges of outputs.
 //! Every sum runs over i in one order that depends on the layout and I only.
 //!
 //! Bound by memory for one row: a core does 8 FMAs on f32 in the time in which 32 bytes
@@ -9,10 +9,11 @@
 //! of bf16 the FMA units and memory are about even.
 
 use crate::element::{Element, load_partial};
-use crate::simd::Simd;
+use crate::simd::{Kernel, Simd};
 
-/// One task: `n_out` outputs for all rows.
-pub(crate) struct Strip<'a, W> {
+/// One task: `n_out` outputs for all rows. The pointers are valid for the lengths given.
+#[derive(Clone, Copy)]
+pub struct Strip<W> {
     /// x (rows, inner), f32, contiguous columns.
     pub x: *const f32,
     pub x_stride: usize,
@@ -20,11 +21,11 @@ pub(crate) struct Strip<'a, W> {
     pub inner: usize,
     /// The first output's weight for i = 0.
     pub w: *const W,
-    /// From one output to the next ([`dots`]), or from one i to the next ([`columns`]).
+    /// From one output to the next ([`Dots`]), or from one i to the next ([`Columns`]).
     pub w_stride: usize,
     pub n_out: usize,
-    /// Sums (rows, stride), overwritten.
-    pub sums: &'a mut [f32],
+    /// Sums (rows, sums_stride), overwritten; the stride is at least n_out, and whole vectors.
+    pub sums: *mut f32,
     pub sums_stride: usize,
 }
 
@@ -32,24 +33,30 @@ pub(crate) struct Strip<'a, W> {
 ///
 /// x is taken in blocks that stay in the L1 cache; the partial sums of a few outputs wait as
 /// vectors meanwhile. Each sum takes the vectors of i in turns into `U` partial sums.
-///
-/// # Safety
-/// The pointers must be valid for the lengths given; `sums` holds `rows * sums_stride`
-/// elements and `sums_stride >= n_out`.
-#[inline(always)]
-pub(crate) unsafe fn dots<S: Simd, W: Element>(s: S, strip: &mut Strip<'_, W>) {
-    for r in (0..strip.rows).step_by(8) {
-        // SAFETY: the caller's duty; r + the group's rows <= rows.
-        unsafe {
-            match strip.rows - r {
-                1 => dot_group::<S, W, 1, 4>(s, strip, r),
-                2 => dot_group::<S, W, 2, 4>(s, strip, r),
-                3 => dot_group::<S, W, 3, 2>(s, strip, r),
-                4 => dot_group::<S, W, 4, 2>(s, strip, r),
-                5 => dot_group::<S, W, 5, 2>(s, strip, r),
-                6 => dot_group::<S, W, 6, 2>(s, strip, r),
-                7 => dot_group::<S, W, 7, 1>(s, strip, r),
-                _ => dot_group::<S, W, 8, 1>(s, strip, r),
+pub struct Dots<W>(pub Strip<W>);
+
+impl<W: Element> Kernel for Dots<W> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self(strip) = &self;
+        for first in (0..strip.n_out).step_by(DOT_OUTPUTS) {
+            let outputs = (first, (first + DOT_OUTPUTS).min(strip.n_out));
+            // The second group of rows finds the weights of these outputs in the L2 cache.
+            for r in (0..strip.rows).step_by(8) {
+                // SAFETY: the strip is valid; r + the group's rows <= rows.
+                unsafe {
+                    match strip.rows - r {
+                        1 => dot_group::<S, W, 1, 4>(s, strip, r, outputs),
+                        2 => dot_group::<S, W, 2, 4>(s, strip, r, outputs),
+                        3 => dot_group::<S, W, 3, 2>(s, strip, r, outputs),
+                        4 => dot_group::<S, W, 4, 2>(s, strip, r, outputs),
+                        5 => dot_group::<S, W, 5, 2>(s, strip, r, outputs),
+                        6 => dot_group::<S, W, 6, 2>(s, strip, r, outputs),
+                        7 => dot_group::<S, W, 7, 1>(s, strip, r, outputs),
+                        _ => dot_group::<S, W, 8, 1>(s, strip, r, outputs),
+                    }
+                }
             }
         }
     }
@@ -57,34 +64,31 @@ pub(crate) unsafe fn dots<S: Simd, W: Element>(s: S, strip: &mut Strip<'_, W>) {
 
 /// Elements of x in a block: 24 KiB of an L1 cache of 32 KiB.
 const DOT_BLOCK: usize = 6 * 1024;
-/// Outputs whose partial sums wait while a block of x is used.
+/// Outputs whose partial sums wait while a block of x is used: with 8 rows, 4 KiB.
 const DOT_OUTPUTS: usize = 16;
 
 #[inline(always)]
 unsafe fn dot_group<S: Simd, W: Element, const R: usize, const U: usize>(
     s: S,
-    strip: &mut Strip<'_, W>,
+    strip: &Strip<W>,
     r: usize,
+    (first, last): (usize, usize),
 ) {
     let inner = strip.inner;
     let blocks = (R * inner).div_ceil(DOT_BLOCK).max(1);
-    let block = inner.div_ceil(blocks).next_multiple_of(U * S::LANES);
-    for first in (0..strip.n_out).step_by(DOT_OUTPUTS) {
-        let last = (first + DOT_OUTPUTS).min(strip.n_out);
-        let mut waiting = [[s.splat(0.0); R]; DOT_OUTPUTS];
-        for i0 in (0..inner).step_by(block) {
-            for o in first..last {
-                let sums = &mut waiting[o - first];
-                // SAFETY: the block's end is at most inner, R rows from r and output o are inside.
-                unsafe {
-                    dot_block::<S, W, R, U>(s, strip, r, o, (i0, (i0 + block).min(inner)), sums)
-                };
-            }
-        }
+    let block = inner.div_ceil(blocks).next_multiple_of(U * S::LANES).max(1);
+    let mut waiting = [[s.splat(0.0); R]; DOT_OUTPUTS];
+    for i0 in (0..inner).step_by(block) {
+        let range = (i0, (i0 + block).min(inner));
         for o in first..last {
-            for (j, &sum) in waiting[o - first].iter().enumerate() {
-                strip.sums[(r + j) * strip.sums_stride + o] = s.reduce_add(sum);
-            }
+            // SAFETY: the range's end is at most inner; R rows from r and output o are inside.
+            unsafe { dot_block::<S, W, R, U>(s, strip, r, o, range, &mut waiting[o - first]) };
+        }
+    }
+    for o in first..last {
+        for (j, &sum) in waiting[o - first].iter().enumerate() {
+            // SAFETY: row r + j and output o are inside the sums.
+            unsafe { *strip.sums.add((r + j) * strip.sums_stride + o) = s.reduce_add(sum) };
         }
     }
 }
@@ -93,7 +97,7 @@ unsafe fn dot_group<S: Simd, W: Element, const R: usize, const U: usize>(
 #[inline(always)]
 unsafe fn dot_block<S: Simd, W: Element, const R: usize, const U: usize>(
     s: S,
-    strip: &Strip<'_, W>,
+    strip: &Strip<W>,
     r: usize,
     o: usize,
     (mut i, end): (usize, usize),
@@ -141,29 +145,32 @@ unsafe fn dot_block<S: Simd, W: Element, const R: usize, const U: usize>(
 }
 
 /// Weights (I, O): the sums of a strip of columns stay in the L1 cache while rows of w pass.
-///
-/// # Safety
-/// As for [`dots`], and `sums_stride` is a multiple of LANES.
-#[inline(always)]
-pub(crate) unsafe fn columns<S: Simd, W: Element>(s: S, strip: &mut Strip<'_, W>) {
-    strip.sums.fill(0.0);
-    let inner = strip.inner;
-    let mut i = 0;
-    // SAFETY: i + the number of steps <= inner, and the caller vouches for the rest.
-    unsafe {
-        if strip.rows == 1 {
-            while i + 8 <= inner {
-                column_block::<S, W, 8, 1>(s, strip, i);
-                i += 8;
+pub struct Columns<W>(pub Strip<W>);
+
+impl<W: Element> Kernel for Columns<W> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self(strip) = &self;
+        let inner = strip.inner;
+        let mut i = 0;
+        // SAFETY: the strip is valid; i + the number of steps <= inner.
+        unsafe {
+            strip.sums.write_bytes(0, strip.rows * strip.sums_stride);
+            if strip.rows == 1 {
+                while i + 8 <= inner {
+                    column_block::<S, W, 8, 1>(s, strip, i);
+                    i += 8;
+                }
             }
-        }
-        while i + 4 <= inner {
-            column_block::<S, W, 4, 2>(s, strip, i);
-            i += 4;
-        }
-        while i < inner {
-            column_block::<S, W, 1, 1>(s, strip, i);
-            i += 1;
+            while i + 4 <= inner {
+                column_block::<S, W, 4, 2>(s, strip, i);
+                i += 4;
+            }
+            while i < inner {
+                column_block::<S, W, 1, 1>(s, strip, i);
+                i += 1;
+            }
         }
     }
 }
@@ -173,11 +180,11 @@ pub(crate) unsafe fn columns<S: Simd, W: Element>(s: S, strip: &mut Strip<'_, W>
 #[inline(always)]
 unsafe fn column_block<S: Simd, W: Element, const I: usize, const V: usize>(
     s: S,
-    strip: &mut Strip<'_, W>,
+    strip: &Strip<W>,
     i: usize,
 ) {
     let n = strip.n_out;
-    let sums = strip.sums.as_mut_ptr();
+    let sums = strip.sums;
     // SAFETY: the steps are inside inner and the columns inside n_out; sums are whole vectors.
     unsafe {
         let w: [*const W; I] = std::array::from_fn(|k| strip.w.add((i + k) * strip.w_stride));

@@ -8,8 +8,8 @@
 //! - a task is a block of nc columns (and, where columns are few, a part of the rows). For
 //!   each block of kc steps it packs its part of b, as panels of NR columns, into its
 //!   thread's scratch, and multiplies mc rows at a time;
-//! - sums that continue over several blocks of k wait in the thread's scratch; the last
-//!   block adds the bias, applies the activation, rounds and stores.
+//! - sums wait in the thread's scratch; after the last block of k, mc rows at a time, the bias
+//!   is added, the activation applied, and the result rounded and stored.
 //!
 //! Where a sum starts and ends depends on K only, so the result does not depend on the
 //! number of threads. Bound by the FMA units: packing reads each element of b once per
@@ -18,10 +18,10 @@
 use crate::cpu::Cpu;
 use crate::cpu::linear::Epilogue;
 use crate::cpu::linear::finish::Finish;
-use crate::cpu::matmul::pack::panel;
-use crate::cpu::matmul::tile::{MAX_TILE, NR_VECTORS, tile};
+use crate::cpu::matmul::pack::Pack;
+use crate::cpu::matmul::tile::{NR_VECTORS, tile};
 use crate::cpu::scratch::aligned_len;
-use crate::element::{Element, MAX_LANES};
+use crate::element::Element;
 use crate::simd::{Kernel, Simd};
 use crate::view::{MatMut, MatRef, Shared};
 
@@ -39,6 +39,9 @@ const ROWS: usize = 768;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     mr: usize,
+    nr: usize,
+    /// Rows multiplied at a time, a multiple of MR.
+    mc: usize,
     /// Rows in a block, a multiple of MR.
     rows: usize,
     /// Steps in a block.
@@ -87,6 +90,8 @@ impl Plan {
         let task_rows = rows.div_ceil(row_tasks).next_multiple_of(mr).max(mr);
         Self {
             mr,
+            nr,
+            mc: MC.next_multiple_of(mr),
             rows,
             kc,
             k_blocks,
@@ -98,16 +103,18 @@ impl Plan {
         }
     }
 
-    /// f32 elements of one thread's packed b, bias and sums.
+    /// f32 elements of one thread's packed b, and of its sums.
     fn thread_scratch(&self) -> [usize; 2] {
         [
-            self.kc * self.nc,
-            if self.k_blocks > 1 {
-                self.task_rows * self.nc
-            } else {
-                0
-            },
+            aligned_len(self.kc * self.nc),
+            aligned_len(self.task_rows * self.nc),
         ]
+    }
+
+    /// The steps of a block.
+    fn steps(&self, block: usize) -> (usize, usize) {
+        let first = (block * self.kc).min(self.inner);
+        (first, (first + self.kc).min(self.inner))
     }
 
     /// All f32 elements of scratch space.
@@ -131,204 +138,133 @@ pub(crate) unsafe fn product<A: Element, B: Element, W: Element>(
     scratch: &mut [f32],
 ) {
     let (m, n) = (c.rows(), c.cols());
-    let finish = Finish::new(epilogue, c);
+    let finish = Finish::new(cpu.level, epilogue, c);
     let (packed_a, rest) = scratch.split_at_mut(aligned_len(plan.rows * plan.inner));
     let packed_a = Shared::new(packed_a.as_mut_ptr());
     let threads = Shared::new(rest.as_mut_ptr());
     let mut first_row = 0;
     while first_row < m {
         let rows = (m - first_row).min(plan.rows);
-        let panels = rows.div_ceil(plan.mr);
+        let padded = rows.next_multiple_of(plan.mr);
+        let panels = padded / plan.mr;
         // A few panels to a task: one is too little to hand out.
         let group = panels.div_ceil(plan.threads * 2);
         cpu.pool().run(panels.div_ceil(group), &|i| {
-            let panels = i * group..((i + 1) * group).min(panels);
-            cpu.dispatch(PackA {
-                plan,
-                a,
-                first_row,
-                rows,
-                panels,
-                out: packed_a.get(),
-            });
+            let first = i * group * plan.mr;
+            let last = (first + group * plan.mr).min(rows);
+            for block in 0..plan.k_blocks {
+                let (k0, k1) = plan.steps(block);
+                let strides = [a.row_stride(), a.col_stride()];
+                // SAFETY: the rows and steps are inside a; a block's panels start at k0 `padded`.
+                let (x, out) = unsafe {
+                    let x = a
+                        .as_ptr()
+                        .add((first_row + first) * strides[0] + k0 * strides[1]);
+                    (x, packed_a.get().add(k0 * padded + first * (k1 - k0)))
+                };
+                A::run_pack(
+                    cpu.level,
+                    Pack {
+                        x,
+                        strides,
+                        n_rows: last - first,
+                        n_k: k1 - k0,
+                        width: plan.mr,
+                        out,
+                    },
+                );
+            }
         });
         let row_tasks = rows.div_ceil(plan.task_rows);
         cpu.pool()
             .run_indexed(plan.col_tasks * row_tasks, &|task, thread| {
-                let (col, row) = (task / row_tasks, task % row_tasks);
+                let (col, row) = (
+                    task / row_tasks * plan.nc,
+                    task % row_tasks * plan.task_rows,
+                );
+                let n_cols = (n - col).min(plan.nc);
+                let bottom = (row + plan.task_rows).min(rows);
                 let [b_len, sums_len] = plan.thread_scratch();
                 // SAFETY: the caller vouches for scratch space of this layout; each thread has its own part.
-                let own = unsafe { threads.get().add(thread * (b_len + sums_len)) };
-                let first_col = col * plan.nc;
-                let r0 = row * plan.task_rows;
-                cpu.dispatch(Block {
-                    plan,
-                    b,
-                    packed_a: packed_a.get(),
-                    block_rows: rows,
-                    rows: (r0, (r0 + plan.task_rows).min(rows)),
-                    first_row,
-                    cols: (first_col, (first_col + plan.nc).min(n)),
-                    packed_b: own,
-                    sums: own.wrapping_add(b_len),
-                    finish: &finish,
-                });
+                let packed_b = unsafe { threads.get().add(thread * (b_len + sums_len)) };
+                let sums = packed_b.wrapping_add(b_len);
+                for block in 0..plan.k_blocks {
+                    let (k0, k1) = plan.steps(block);
+                    let strides = [b.col_stride(), b.row_stride()];
+                    // SAFETY: the columns and steps are inside b.
+                    let x = unsafe { b.as_ptr().add(col * strides[0] + k0 * strides[1]) };
+                    let pack = Pack {
+                        x,
+                        strides,
+                        n_rows: n_cols,
+                        n_k: k1 - k0,
+                        width: plan.nr,
+                        out: packed_b,
+                    };
+                    B::run_pack(cpu.level, pack);
+                    for top in (row..bottom).step_by(plan.mc) {
+                        let rows = (bottom - top).min(plan.mc);
+                        let sums = sums.wrapping_add((top - row) * plan.nc);
+                        cpu.dispatch(Multiply {
+                            rows,
+                            cols: n_cols,
+                            steps: k1 - k0,
+                            packed_a: packed_a.get().wrapping_add(k0 * padded + top * (k1 - k0)),
+                            packed_b,
+                            sums,
+                            sums_stride: plan.nc,
+                            accumulate: block > 0,
+                        });
+                        if block + 1 == plan.k_blocks {
+                            // SAFETY: this block of the output is this task's own, and inside the bias.
+                            unsafe {
+                                finish.store(sums, plan.nc, [rows, n_cols], [first_row + top, col])
+                            };
+                        }
+                    }
+                }
             });
         first_row += rows;
     }
 }
 
-/// The packed a: for each block of steps, for each panel of rows, its steps in order.
-struct PackA<'a, A> {
-    plan: &'a Plan,
-    a: MatRef<'a, A>,
-    first_row: usize,
+/// sums[i, j] (+)= sum_k a[i, k] b[k, j] for packed operands: rows and columns in whole tiles,
+/// so that up to MR - 1 rows and NR - 1 columns more than asked for are written.
+struct Multiply {
     rows: usize,
-    panels: std::ops::Range<usize>,
-    out: *mut f32,
-}
-
-impl<A: Element> Kernel for PackA<'_, A> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let Self {
-            plan,
-            a,
-            first_row,
-            rows,
-            panels,
-            out,
-        } = self;
-        let padded = rows.next_multiple_of(plan.mr);
-        for k0 in (0..plan.inner).step_by(plan.kc.max(1)) {
-            let kc = (plan.inner - k0).min(plan.kc);
-            for p in panels.clone() {
-                let row = p * plan.mr;
-                // SAFETY: the panel's rows and steps are inside a; its place is inside the packed a.
-                unsafe {
-                    let x = a
-                        .as_ptr()
-                        .add((first_row + row) * a.row_stride() + k0 * a.col_stride());
-                    let to = out.add(k0 * padded + row * kc);
-                    let strides = [a.row_stride(), a.col_stride()];
-                    panel(s, x, strides, (rows - row).min(plan.mr), kc, plan.mr, to);
-                }
-            }
-        }
-    }
-}
-
-/// One task's columns and rows.
-struct Block<'a, 'f, A, B, W> {
-    plan: &'a Plan,
-    b: MatRef<'a, B>,
+    cols: usize,
+    steps: usize,
     packed_a: *const f32,
-    /// Rows in the packed a.
-    block_rows: usize,
-    /// This task's rows within the packed a.
-    rows: (usize, usize),
-    /// The row of c that the packed a starts with.
-    first_row: usize,
-    cols: (usize, usize),
-    packed_b: *mut f32,
-    /// Sums (task_rows, nc), if there is more than one block of steps.
+    packed_b: *const f32,
     sums: *mut f32,
-    finish: &'a Finish<'f, A, W>,
+    sums_stride: usize,
+    accumulate: bool,
 }
 
-impl<A: Element, B: Element, W: Element> Kernel for Block<'_, '_, A, B, W> {
+impl Kernel for Multiply {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         let Self {
-            plan,
-            b,
-            packed_a,
-            block_rows,
             rows,
-            first_row,
             cols,
+            steps,
+            packed_a,
             packed_b,
             sums,
-            finish,
+            sums_stride,
+            accumulate,
         } = self;
-        let (mr, nr, nc) = (S::MR, NR_VECTORS * S::LANES, plan.nc);
-        let padded = block_rows.next_multiple_of(mr);
-        let n_cols = cols.1 - cols.0;
-        let mut last_tile = [0.0f32; MAX_TILE];
-        for block in 0..plan.k_blocks {
-            let k0 = block * plan.kc;
-            let kc = plan.inner.saturating_sub(k0).min(plan.kc);
-            let (first, last) = (block == 0, block + 1 == plan.k_blocks);
-            // SAFETY: all offsets stay within the task's columns and rows, the packed a of
-            // `padded` rows, and the thread's scratch of kc nc and task_rows nc elements; the
-            // caller of `product` vouches for their sizes.
-            unsafe {
-                for j in (0..n_cols).step_by(nr) {
-                    let x = b
-                        .as_ptr()
-                        .add(k0 * b.row_stride() + (cols.0 + j) * b.col_stride());
-                    let strides = [b.col_stride(), b.row_stride()];
-                    panel(
-                        s,
-                        x,
-                        strides,
-                        (n_cols - j).min(nr),
-                        kc,
-                        nr,
-                        packed_b.add(j * kc),
-                    );
+        let (mr, nr) = (S::MR, NR_VECTORS * S::LANES);
+        for j in (0..cols).step_by(nr) {
+            for i in (0..rows).step_by(mr) {
+                // SAFETY: `product` packed rows and columns in whole panels of `steps`, and gives
+                // sums of whole tiles.
+                unsafe {
+                    let (a, b) = (packed_a.add(i * steps), packed_b.add(j * steps));
+                    let sums = sums.add(i * sums_stride + j);
+                    tile(s, steps, a, [1, mr], b, nr, sums, sums_stride, accumulate);
                 }
-                let mut top = rows.0;
-                while top < rows.1 {
-                    let bottom = (top + MC.next_multiple_of(mr)).min(rows.1);
-                    for j in (0..n_cols).step_by(nr) {
-                        for i in (top..bottom).step_by(mr) {
-                            let a = packed_a.add(k0 * padded + i * kc);
-                            let b = packed_b.add(j * kc);
-                            let sum = sums.wrapping_add((i - rows.0) * nc + j);
-                            if !last {
-                                tile(s, kc, a, [1, mr], b, nr, sum, nc, !first);
-                                continue;
-                            }
-                            tile(s, kc, a, [1, mr], b, nr, last_tile.as_mut_ptr(), nr, false);
-                            if !first {
-                                add_tile(s, last_tile.as_mut_ptr(), sum, nc);
-                            }
-                            let (m, n) = ((rows.1 - i).min(mr), (n_cols - j).min(nr));
-                            finish.store(
-                                s,
-                                last_tile.as_mut_ptr(),
-                                nr,
-                                [m, n],
-                                [first_row + i, cols.0 + j],
-                            );
-                        }
-                    }
-                    top = bottom;
-                }
-            }
-        }
-        const { assert!(MAX_LANES * NR_VECTORS * 12 <= MAX_TILE) };
-    }
-}
-
-/// Adds the waiting sums to a tile.
-///
-/// # Safety
-/// Both must be valid for MR rows of NR elements.
-#[inline(always)]
-unsafe fn add_tile<S: Simd>(s: S, tile: *mut f32, sums: *const f32, stride: usize) {
-    // SAFETY: the caller vouches for the elements.
-    unsafe {
-        for i in 0..S::MR {
-            for j in 0..NR_VECTORS {
-                let p = tile.add((i * NR_VECTORS + j) * S::LANES);
-                s.store(
-                    p,
-                    s.add(s.load(p), s.load(sums.add(i * stride + j * S::LANES))),
-                );
             }
         }
     }

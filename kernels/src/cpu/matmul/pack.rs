@@ -1,16 +1,52 @@
 //! Copies of operands in the order in which the tile reads them, as f32, padded with zeros.
 
 use crate::element::{Element, load_partial};
-use crate::simd::Simd;
+use crate::simd::{Kernel, Simd};
+
+/// Panels of `width` rows of a matrix, one after the other, each of `n_k` steps.
+///
+/// Element (i, k) of x is at `x + i * strides[0] + k * strides[1]`.
+pub struct Pack<E> {
+    pub x: *const E,
+    pub strides: [usize; 2],
+    /// Rows there are; the last panel is filled up with zeros.
+    pub n_rows: usize,
+    pub n_k: usize,
+    /// Rows in a panel.
+    pub width: usize,
+    pub out: *mut f32,
+}
+
+impl<E: Element> Kernel for Pack<E> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self {
+            x,
+            strides,
+            n_rows,
+            n_k,
+            width,
+            out,
+        } = self;
+        for i in (0..n_rows).step_by(width) {
+            // SAFETY: whoever makes a `Pack` vouches for x, and for n_rows rounded up to whole panels
+            // times n_k elements of `out`.
+            unsafe {
+                let (x, out) = (x.add(i * strides[0]), out.add(i * n_k));
+                panel(s, x, strides, (n_rows - i).min(width), n_k, width, out);
+            }
+        }
+    }
+}
 
 /// Packs `panel` rows of a matrix side by side: out[k * panel + i] = x[i, k], for k in
 /// 0..n_k, with rows `n_rows..panel` zero. Element (i, k) of x is at `x + i * row + k * step`.
 ///
 /// # Safety
-/// The elements of x must be valid for reading and `n_k * panel` of `out` for writing;
-/// `panel` must be a multiple of LANES if `row` is 1.
+/// The elements of x must be valid for reading and `n_k * panel` of `out` for writing.
 #[inline(always)]
-pub(crate) unsafe fn panel<S: Simd, E: Element>(
+unsafe fn panel<S: Simd, E: Element>(
     s: S,
     x: *const E,
     [row, step]: [usize; 2],

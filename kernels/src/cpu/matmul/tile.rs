@@ -10,9 +10,6 @@ use crate::simd::Simd;
 
 /// Vectors of columns in a tile.
 pub(crate) const NR_VECTORS: usize = 2;
-/// Elements of the largest tile (12 rows of 2 vectors of 16 lanes).
-pub(crate) const MAX_TILE: usize = 12 * NR_VECTORS * 16;
-
 /// The sums of one tile over `k` steps, plus what `out` holds if `accumulate`, into `out`
 /// (MR rows, `out_stride` apart, of NR elements).
 ///

@@ -1,10 +1,16 @@
-//! The place of the largest element.
+//! The place of the largest element of a row.
+//!
+//! Layout: (R, N), any strides; contiguous rows are vectorised: one pass finds the largest
+//! element of each block and remembers the first block that has it, then that block is
+//! searched. Bound by memory.
 
 use crate::cpu::{Cpu, rows::split};
 use crate::element::Element;
 use crate::error::{KernelError, Result, expect_len};
 use crate::view::{MatRef, Shared};
+use row::Row;
 
+pub(crate) mod row;
 #[cfg(test)]
 mod tests;
 
@@ -33,28 +39,17 @@ pub fn argmax_rows<E: Element>(cpu: &Cpu, x: MatRef<'_, E>, out: &mut [i32]) -> 
         for r in first..last {
             // SAFETY: the view was checked for row r, and this task's rows are its own.
             unsafe {
-                *to.get().add(r) =
-                    argmax(x.as_ptr().add(r * x.row_stride()), x.cols(), x.col_stride())
-            };
+                let row = x.as_ptr().add(r * x.row_stride());
+                *to.get().add(r) = E::run_argmax(
+                    cpu.level,
+                    Row {
+                        x: row,
+                        n: x.cols(),
+                        stride: x.col_stride(),
+                    },
+                ) as i32;
+            }
         }
     });
     Ok(())
-}
-
-/// # Safety
-/// `n` elements at that stride must be valid for reading.
-unsafe fn argmax<E: Element>(x: *const E, n: usize, stride: usize) -> i32 {
-    let mut best = 0;
-    let mut largest = f32::NEG_INFINITY;
-    for i in 0..n {
-        // SAFETY: the caller vouches for the elements.
-        let v = unsafe { *x.add(i * stride) }.to_f32();
-        if v.is_nan() {
-            return i as i32;
-        }
-        if v > largest {
-            (best, largest) = (i, v);
-        }
-    }
-    best as i32
 }

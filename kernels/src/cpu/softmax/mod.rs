@@ -9,11 +9,12 @@
 
 use crate::cpu::norm::require_contiguous_columns;
 use crate::cpu::{Cpu, rows::split};
-use crate::element::{Element, load_partial, store_partial};
+use crate::element::Element;
 use crate::error::{Result, expect_len};
-use crate::simd::{Kernel, Simd, math};
 use crate::view::{MatMut, MatRef, Shared};
+use row::Row;
 
+pub(crate) mod row;
 #[cfg(test)]
 mod tests;
 
@@ -71,73 +72,7 @@ fn rows<E: Element>(cpu: &Cpu, log: bool, x: *const E, x_stride: usize, out: &mu
                     to.get().add(r * out_stride),
                 )
             };
-            cpu.dispatch(Row { n, x, out, log });
+            E::run_softmax(cpu.level, Row { n, x, out, log });
         }
     });
-}
-
-struct Row<E> {
-    n: usize,
-    x: *const E,
-    out: *mut E,
-    log: bool,
-}
-
-impl<E: Element> Kernel for Row<E> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let Self { n, x, out, log } = self;
-        let whole = n / S::LANES * S::LANES;
-        let lowest = s.splat(f32::NEG_INFINITY);
-        // SAFETY: the caller checked that `n` elements of x and out are there.
-        unsafe {
-            // The maximum. `max` returns its second argument for NaN: with x second a NaN shows up
-            // in its lane, and with the running maximum second it would be kept; a separate sum is
-            // not needed, because e^(NaN - max) makes the sum NaN in any case.
-            let mut largest = lowest;
-            for i in (0..whole).step_by(S::LANES) {
-                largest = s.max(E::load(s, x.add(i)), largest);
-            }
-            let mut max = s.reduce_max(largest);
-            for i in whole..n {
-                max = (*x.add(i)).to_f32().max(max);
-            }
-            let max_v = s.splat(max);
-
-            let mut sums = s.splat(0.0);
-            for i in (0..whole).step_by(S::LANES) {
-                sums = s.add(sums, math::exp(s, s.sub(E::load(s, x.add(i)), max_v)));
-            }
-            let mut total = s.reduce_add(sums);
-            if whole < n {
-                let last = math::exp(s, s.sub(load_partial(s, x.add(whole), n - whole), max_v));
-                let mut lanes = [0.0f32; crate::element::MAX_LANES];
-                s.store(lanes.as_mut_ptr(), last);
-                total += lanes[..n - whole].iter().sum::<f32>();
-            }
-
-            let scale = s.splat(1.0 / total);
-            let offset = s.splat(total.ln());
-            let finish = |v: S::F| {
-                let d = s.sub(v, max_v);
-                if log {
-                    s.sub(d, offset)
-                } else {
-                    s.mul(math::exp(s, d), scale)
-                }
-            };
-            for i in (0..whole).step_by(S::LANES) {
-                E::store(s, out.add(i), finish(E::load(s, x.add(i))));
-            }
-            if whole < n {
-                store_partial(
-                    s,
-                    out.add(whole),
-                    finish(load_partial(s, x.add(whole), n - whole)),
-                    n - whole,
-                );
-            }
-        }
-    }
 }

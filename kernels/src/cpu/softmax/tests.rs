@@ -1,7 +1,7 @@
 use half::{bf16, f16};
 
 use super::*;
-use crate::testing::{Rng, assert_close, each_cpu};
+use crate::testing::{Rng, assert_close, each_cpu, smallest};
 
 const SEED: u64 = 0x50f7;
 
@@ -54,11 +54,7 @@ fn check<E: Element>(cpu: &Cpu, rows: usize, n: usize, range: f32) {
             );
             assert_close(&what, &out[r * n..][..n], &expected, |i| {
                 let y = expected[i].abs();
-                let smallest = if E::NAME == "f16" {
-                    2f64.powi(-24)
-                } else {
-                    1e-44
-                };
+                let smallest = smallest::<E>() + smallest::<f32>();
                 if log {
                     error + E::UNIT_ROUNDOFF * y
                 } else {

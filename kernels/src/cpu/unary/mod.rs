@@ -5,11 +5,12 @@
 //! (about 20 operations an element).
 
 use crate::cpu::{Cpu, rows::split};
-use crate::element::{Element, load_partial, store_partial};
+use crate::element::Element;
 use crate::error::{Result, expect_len};
-use crate::simd::{Kernel, Simd, math};
 use crate::view::{MatMut, MatRef, Shared};
+use row::Row;
 
+pub(crate) mod row;
 #[cfg(test)]
 mod tests;
 
@@ -41,19 +42,6 @@ impl UnaryOp {
         Self::Tanh,
         Self::Exp,
     ];
-
-    /// The function of a vector.
-    #[inline(always)]
-    pub(crate) fn apply<S: Simd>(self, s: S, x: S::F) -> S::F {
-        match self {
-            Self::Gelu => math::gelu(s, x),
-            Self::Silu => math::silu(s, x),
-            Self::Relu => s.max(s.splat(0.0), x),
-            Self::Sigmoid => math::sigmoid(s, x),
-            Self::Tanh => math::tanh(s, x),
-            Self::Exp => math::exp(s, x),
-        }
-    }
 }
 
 /// out = f(x), element by element.
@@ -114,14 +102,17 @@ fn map<E: Element>(
                     to.get().add(first * steps[3]),
                 )
             };
-            cpu.dispatch(Row {
-                op,
-                n: last - first,
-                x,
-                x_step: steps[1],
-                out,
-                out_step: steps[3],
-            });
+            E::run_unary(
+                cpu.level,
+                Row {
+                    op,
+                    n: last - first,
+                    x,
+                    x_step: steps[1],
+                    out,
+                    out_step: steps[3],
+                },
+            );
         });
         return;
     }
@@ -134,94 +125,17 @@ fn map<E: Element>(
                     to.get().add(r * steps[2]),
                 )
             };
-            cpu.dispatch(Row {
-                op,
-                n: cols,
-                x,
-                x_step: steps[1],
-                out,
-                out_step: steps[3],
-            });
+            E::run_unary(
+                cpu.level,
+                Row {
+                    op,
+                    n: cols,
+                    x,
+                    x_step: steps[1],
+                    out,
+                    out_step: steps[3],
+                },
+            );
         }
     });
-}
-
-/// `n` elements from `x` to `out`, which may be the same memory.
-struct Row<E> {
-    op: UnaryOp,
-    n: usize,
-    x: *const E,
-    x_step: usize,
-    out: *mut E,
-    out_step: usize,
-}
-
-impl<E: Element> Kernel for Row<E> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        // One copy of the loop per function, so that the choice is made outside of it.
-        match self.op {
-            UnaryOp::Gelu => self.each(s, |x| math::gelu(s, x)),
-            UnaryOp::Silu => self.each(s, |x| math::silu(s, x)),
-            UnaryOp::Relu => self.each(s, |x| UnaryOp::Relu.apply(s, x)),
-            UnaryOp::Sigmoid => self.each(s, |x| math::sigmoid(s, x)),
-            UnaryOp::Tanh => self.each(s, |x| math::tanh(s, x)),
-            UnaryOp::Exp => self.each(s, |x| math::exp(s, x)),
-        }
-    }
-}
-
-impl<E: Element> Row<E> {
-    #[inline(always)]
-    fn each<S: Simd>(&self, s: S, f: impl Fn(S::F) -> S::F) {
-        let Self {
-            n,
-            x,
-            x_step,
-            out,
-            out_step,
-            ..
-        } = *self;
-        // SAFETY: the caller of this kernel checked that `n` elements at these steps are inside both views;
-        // each is read before it is written.
-        unsafe {
-            if n > 1 && (x_step != 1 || out_step != 1) {
-                for i in 0..n {
-                    let v = load_partial(s, x.add(i * x_step), 1);
-                    store_partial(s, out.add(i * out_step), f(v), 1);
-                }
-                return;
-            }
-            let whole = n / S::LANES * S::LANES;
-            for i in (0..whole).step_by(S::LANES) {
-                E::store(s, out.add(i), f(E::load(s, x.add(i))));
-            }
-            if whole < n {
-                store_partial(
-                    s,
-                    out.add(whole),
-                    f(load_partial(s, x.add(whole), n - whole)),
-                    n - whole,
-                );
-            }
-        }
-    }
-}
-
-/// x = f(x) for `n` contiguous f32, as part of another kernel.
-///
-/// # Safety
-/// They must be valid for reading and writing.
-#[inline(always)]
-pub(crate) unsafe fn row_in_place<S: Simd>(s: S, op: UnaryOp, n: usize, x: *mut f32) {
-    Row {
-        op,
-        n,
-        x: x.cast_const(),
-        x_step: 1,
-        out: x,
-        out_step: 1,
-    }
-    .run(s);
 }
