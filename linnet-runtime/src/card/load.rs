@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::numerics::Numerics;
-use crate::weights::{Binding, Checkpoint, GenericValues, Manifest, ReadSummary, SharedBytes};
+use crate::weights::{Binding, Checkpoint, Manifest, ReadSummary, SharedBytes, WeightsError};
 
 /// The largest `config.json` that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 16 << 20;
@@ -71,8 +71,8 @@ pub struct LoadOptions {
 pub struct Loaded<M> {
     /// The model.
     pub model: M,
-    /// The values of its generics.
-    pub values: GenericValues,
+    /// Its tensors and the values of its generics.
+    pub manifest: Manifest,
     /// The published checkpoint that has these dimensions, if one has.
     pub known: Option<&'static Known>,
     /// Keys of the config that nobody knows and that change nothing by their names.
@@ -112,8 +112,7 @@ pub fn load_reported<M: Block>(
         &options.choices,
         &M::generic_args(),
     )?;
-    let values = bound.values;
-    let manifest = Manifest::new(block, &values).map_err(crate::weights::WeightsError::from)?;
+    let manifest = Manifest::new(block, &bound.values).map_err(WeightsError::from)?;
     let checkpoint = source.checkpoint()?;
     let device = match &options.device {
         Some(device) => device.clone(),
@@ -121,12 +120,12 @@ pub fn load_reported<M: Block>(
     };
     let binding = Binding::new(&checkpoint, &manifest, &card.names)?;
     let (parameters, summary) = binding.read(&checkpoint, &manifest, device.pool())?;
-    let mut instance = Instance::new(block, &values.in_order(), parameters, &device)?;
+    let mut instance = Instance::new(block, &manifest.values.in_order(), parameters, &device)?;
     instance.set_numerics(options.numerics);
     Ok(Loaded {
         model: M::from_instance(instance),
-        known: card.checkpoint_matching(&values),
-        values,
+        known: card.checkpoint_matching(&manifest.values),
+        manifest,
         ignored_keys: bound.ignored_keys,
         summary,
     })

@@ -437,7 +437,7 @@ pub(crate) static CARD: Card = Card {
             name: "tiny",
             alias: "Tiny",
             repository: "test/tiny",
-            parameters: 624,
+            parameters: 528,
             dims: &[
                 ("Vocab", 5),
                 ("MaxPositions", 3),
