@@ -6,7 +6,7 @@ use super::harness::{Program, check_after, passes, text};
 use super::show;
 
 /// Blocks and operations that every case may use.
-const PRELUDE: &str = include_str!("cases/prelude.rs");
+pub(super) const PRELUDE: &str = include_str!("cases/prelude.rs");
 
 /// What stands before the name of a case.
 const CASE: &str = "=== ";
@@ -75,6 +75,17 @@ fn lowered(program: &Program) -> String {
         }
     }
     parts.join("\n")
+}
+
+/// The sources of all cases.
+pub(super) fn sources() -> Vec<String> {
+    let files = files()
+        .into_iter()
+        .map(|path| std::fs::read_to_string(path).unwrap());
+    files
+        .flat_map(|file| parse(&file))
+        .map(|case| case.source)
+        .collect()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the tests share: one source text in, types or diagnostics out.
 
+use super::well_formed::assert_well_formed;
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::ir;
 use crate::syntax::{self, SourceFile};
@@ -31,12 +32,17 @@ pub(super) fn check_after(prelude: &str, source: &str) -> Program {
     for op in file.ops.iter().skip(before.ops.len()) {
         let signatures = file.signatures(&syntax::op_callee_paths(op));
         let Checked { value, diagnostics } = super::super::check_op(op, &signatures);
+        if let Some(op) = &value {
+            assert_well_formed(&op.function);
+        }
         program.ops.extend(value);
         program.diagnostics.extend(diagnostics);
     }
     for (decl, imp) in file.blocks.iter().skip(before.blocks.len()) {
         let signatures = file.signatures(&syntax::block_callee_paths(imp, decl));
         let Checked { value, diagnostics } = super::super::check_block(decl, imp, &signatures);
+        let functions = value.iter().flat_map(|block| &block.functions);
+        functions.for_each(assert_well_formed);
         program.blocks.extend(value);
         program.diagnostics.extend(diagnostics);
     }

@@ -7,5 +7,7 @@
 
 mod cases;
 mod harness;
+mod mangled;
 mod models;
 mod show;
+mod well_formed;

@@ -3,7 +3,7 @@
 use super::harness::passes;
 
 /// The items of source files, without what only Rust reads.
-pub(super) fn items(files: &[&str]) -> String {
+fn items(files: &[&str]) -> String {
     files
         .iter()
         .flat_map(|file| file.lines())
