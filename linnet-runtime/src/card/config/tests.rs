@@ -289,3 +289,37 @@ fn a_type_with_constants_must_agree_with_the_config() {
     );
     bind(&config(), &Choices::new().batch(9), &args(4, Some(9))).unwrap();
 }
+
+mod damage {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn configs_with_changed_bytes_bind_or_fail(
+            flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        ) {
+            let mut text = TINY_CONFIG.as_bytes().to_vec();
+            for (at, value) in flips {
+                let at = at.index(text.len());
+                text[at] = value;
+            }
+            if let Ok(config) = serde_json::from_slice(&text) {
+                let _ = bind(&config, &Choices::new(), &[]);
+            }
+        }
+
+        #[test]
+        fn any_numbers_bind_only_to_what_the_model_allows(
+            h in prop::num::u64::ANY, heads in 0..9_u64, inner in prop::num::i64::ANY, batch in 0..1_usize << 20,
+        ) {
+            let config = with(json!({"n_embd": h, "n_head": heads, "n_inner": inner}));
+            if let Ok(bound) = bind(&config, &Choices::new().batch(batch), &[]) {
+                let size = |name| bound.values.dim(name).unwrap();
+                prop_assert!(size("H").is_multiple_of(size("Heads")));
+                prop_assert_eq!(size("H") as i64 * 4, inner);
+            }
+        }
+    }
+}

@@ -18,7 +18,10 @@ fn a_folder_loads() {
     let loaded = loaded::<0>(folder.path()).unwrap();
     assert_eq!(loaded.known.unwrap().name, "tiny");
     assert_eq!(loaded.manifest.values.dim("MaxSeq"), Some(3));
-    assert_eq!(loaded.manifest.n_parameters() as u64, loaded.known.unwrap().parameters);
+    assert_eq!(
+        loaded.manifest.n_parameters() as u64,
+        loaded.known.unwrap().parameters
+    );
     assert_eq!(loaded.model.instance().generics().len(), 8);
     let file = folder.path().join("model.safetensors");
     load::<Model<4>>(file.as_path(), &CARD, &LoadOptions::default()).unwrap();

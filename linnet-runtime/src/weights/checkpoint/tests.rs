@@ -208,6 +208,32 @@ fn damaged_indices_are_named() {
     }
 }
 
+/// The layout of a published checkpoint: three shards and quantised experts.
+#[test]
+fn a_published_sharded_checkpoint_opens() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/tiny-gpt-oss-sharded");
+    let checkpoint = Checkpoint::open(folder).unwrap();
+    assert_eq!(checkpoint.len(), 3 + 2 * 19);
+    let blocks = checkpoint
+        .get("model.layers.1.mlp.experts.gate_up_proj_blocks")
+        .unwrap();
+    assert_eq!(
+        (blocks.dtype, blocks.shape),
+        (StoredDType::U8, &[4, 128, 3, 16][..])
+    );
+    let embedding = checkpoint.get("model.embed_tokens.weight").unwrap();
+    assert_eq!(
+        (embedding.dtype, embedding.shape),
+        (StoredDType::BF16, &[200, 96][..])
+    );
+    assert!(
+        checkpoint
+            .tensors()
+            .all(|tensor| tensor.place().0.is_mapped())
+    );
+}
+
 mod damage {
     use proptest::prelude::*;
 
@@ -265,6 +291,20 @@ mod damage {
             bytes.extend(header.into_bytes());
             bytes.extend(&good[8 + n..]);
             use_up(bytes);
+        }
+
+        #[test]
+        fn damaged_indices_never_panic(
+            flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        ) {
+            let mut index = br#"{"metadata": {}, "weight_map": {"a": "x", "b": "y"}}"#.to_vec();
+            for (at, value) in flips {
+                let at = at.index(index.len());
+                index[at] = value;
+            }
+            if let Ok(index) = Index::parse(&index) {
+                prop_assert!(index.shards().iter().all(|shard| !shard.contains('/')));
+            }
         }
 
         #[test]
