@@ -91,6 +91,9 @@ pub fn linear<X: Element, W: Element>(
 /// The f32 elements of scratch space that [`linear`] needs on `cpu` for these lengths,
 /// whatever the types and strides.
 pub fn linear_scratch(cpu: &Cpu, rows: usize, inner: usize, outputs: usize) -> usize {
+    if rows == 0 || outputs == 0 {
+        return ALIGN;
+    }
     let blocked = Plan::new(cpu, rows, inner, outputs).scratch();
     if rows > STREAM_ROWS {
         return ALIGN + blocked;
