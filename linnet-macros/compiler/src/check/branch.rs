@@ -353,7 +353,7 @@ impl Body<'_, '_> {
             let yes = self.branch(yes, ty.as_ref().map_or(hint, Hint::Type), before_yes);
             return (yes, no);
         }
-        let follows = takes(self, &no) && !takes(self, &yes) && !matches!(hint, Hint::Type(_));
+        let follows = takes(self, &no) && !matches!(hint, Hint::Type(_));
         let yes = self.branch(yes, hint, before_yes);
         let ty = yes.value.as_ref().map(|value| value.ty.clone());
         let no_hint = match &ty {

@@ -11,6 +11,9 @@ use super::types::{Item, Pattern, Ty, Type, UNBOUND};
 use crate::dim::{DimTree, Facts, Poly};
 use crate::ir;
 
+/// The origin of what the expected result tells, where others are parameters.
+pub(crate) const THE_RESULT: &str = "the result";
+
 /// The generics of one call while they are inferred.
 pub(crate) struct Inference<'s> {
     sig: &'s FnSig,
@@ -286,6 +289,10 @@ impl<'s> Inference<'s> {
                     .get(name)
                     .filter(|origin| **origin != param.name);
                 match origin {
+                    Some(_) if same => None,
+                    Some(origin) if origin == THE_RESULT => {
+                        Some(format!("{name} = {text} from {origin}"))
+                    }
                     Some(origin) => Some(format!("{name} = {text} from `{origin}`")),
                     None if same || self.origins.contains_key(name) => None,
                     None => Some(format!("{name} = {text}")),

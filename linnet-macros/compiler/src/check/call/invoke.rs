@@ -6,7 +6,7 @@ use syn::Expr;
 
 use crate::check::agree::{Agreement, compare};
 use crate::check::body::{Body, Hint, Value};
-use crate::check::infer::Inference;
+use crate::check::infer::{Inference, THE_RESULT};
 use crate::check::library::{dtype_with_bound, fits};
 use crate::check::obligation::{clause_to_add, undecidable};
 use crate::check::scope::{Bindings, Bound, bound_name, has_unbound, instantiate};
@@ -77,10 +77,10 @@ impl Body<'_, '_> {
         inference.solve(&self.facts);
         if !inference.unbound().is_empty() {
             match hint {
-                Hint::Type(ty) => inference.bind(&sig.ret, ty, "the result"),
+                Hint::Type(ty) => inference.bind(&sig.ret, ty, THE_RESULT),
                 Hint::DType(dtype) => {
                     if let Some(pattern) = sig.ret.dtype() {
-                        inference.bind_dtype(pattern, dtype, "the result");
+                        inference.bind_dtype(pattern, dtype, THE_RESULT);
                     }
                 }
                 Hint::None => {}

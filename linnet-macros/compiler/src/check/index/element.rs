@@ -152,7 +152,7 @@ impl Body<'_, '_> {
         }
         if let Item::Pack(name) = item {
             let lower = name.to_lowercase();
-            self.report(
+            self.report_once(
                 Rule::IndexPack {
                     what: format!(
                         "`{}` indexes `*{name}`, which is a pack",
@@ -161,6 +161,7 @@ impl Body<'_, '_> {
                     help: Some(format!("a pack has one index, with a star: `*{lower}`")),
                 },
                 entry,
+                notation,
             );
             return None;
         }
@@ -180,12 +181,13 @@ impl Body<'_, '_> {
             && let Some(var) = notation.var(name)
         {
             if notation.vars[var].pack {
-                self.report(
+                self.report_once(
                     Rule::IndexPack {
                         what: format!("`{name}` is the index of a pack"),
                         help: Some(format!("write `*{name}` on the axes of a pack")),
                     },
                     entry,
+                    notation,
                 );
                 return None;
             }
@@ -223,27 +225,38 @@ impl Body<'_, '_> {
         notation.vars[var].used = true;
         let help = format!("write `{name}` without the star for one axis");
         if !notation.vars[var].pack {
-            self.report(
+            self.report_once(
                 Rule::IndexPack {
                     what: format!("`{name}` is the index of one axis, not of a pack"),
                     help: Some(help),
                 },
                 entry,
+                notation,
             );
             return None;
         }
         let Item::Pack(_) = item else {
-            self.report(
+            self.report_once(
                 Rule::IndexPack {
                     what: format!("`*{name}` indexes the axis `{item}`, which is not a pack"),
                     help: Some(help),
                 },
                 entry,
+                notation,
             );
             return None;
         };
         self.extent(var, item, source, entry, notation)
             .then(|| ElementIndex::Pack(var_number(var)))
+    }
+
+    /// Reports what is wrong with an index the first time that it stands in
+    /// this notation.
+    fn report_once(&mut self, rule: Rule, entry: &Expr, notation: &Notation) {
+        let before = &self.diagnostics[notation.n_errors.min(self.diagnostics.len())..];
+        if before.iter().all(|known| known.rule != rule) {
+            self.report(rule, entry);
+        }
     }
 
     /// Reports a name between brackets that is no index.
@@ -261,13 +274,14 @@ impl Body<'_, '_> {
             .collect();
         let nearest = nearest(name, plain.iter().map(String::as_str));
         let index = format!("{star}{name}");
-        self.report(
+        self.report_once(
             Rule::IndexUnbound {
                 index,
                 nearest,
                 known: notation.names(),
             },
             entry,
+            notation,
         );
         None
     }

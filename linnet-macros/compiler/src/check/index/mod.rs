@@ -31,6 +31,8 @@ struct Notation {
     vars: Vec<Var>,
     /// Tensors that have been looked at, by their source.
     tensors: HashMap<String, Value>,
+    /// How many errors there were before it.
+    n_errors: usize,
 }
 
 impl Notation {
@@ -89,6 +91,7 @@ impl Body<'_, '_> {
         let mut notation = Notation {
             vars: Vec::new(),
             tensors: HashMap::new(),
+            n_errors: self.diagnostics.len(),
         };
         let mut failed = false;
         let reduced = written.reduced.iter().map(|var| (var, true));

@@ -323,12 +323,6 @@ impl Body<'_, '_> {
             let a = dtype.and_then(|dtype| self.scalar(left, Some(&dtype), notation));
             return (a, b);
         }
-        if left_flexible && right_flexible {
-            return (
-                self.scalar(left, hint, notation),
-                self.scalar(right, hint, notation),
-            );
-        }
         let a = self.scalar(left, hint, notation);
         let dtype = a.as_ref().map(|a| a.dtype.clone());
         let b = match &dtype {
