@@ -354,6 +354,18 @@ impl Body<'_, '_> {
             let hint = expected.map_or(Hint::None, |parts| Hint::Type(&parts[i]));
             values.push(self.expr(part, hint));
         }
+        for (value, part) in values.iter().zip(&tuple.elems) {
+            if value.ty == Type::Unit {
+                let rule = Rule::TypeMismatch {
+                    place: "a tuple".to_owned(),
+                    expected: "a value".to_owned(),
+                    expected_note: None,
+                    found: "()".to_owned(),
+                    help: Some("what is called here returns nothing".to_owned()),
+                };
+                return self.fail(rule, part);
+            }
+        }
         let ids = values.iter().map(|value| value.id).collect();
         let ty = Type::Tuple(values.into_iter().map(|value| value.ty).collect());
         if ty.is_unknown() {
