@@ -6,7 +6,7 @@ use quote::{quote, quote_spanned};
 use super::fallback::{descriptor_name, emit_stand_in};
 use super::function::{documented, signature};
 use super::rust_type::{Scope, bound, default, stand_in};
-use super::{descriptor, descriptor_alias};
+use super::{descriptor, descriptor_alias, docs};
 use crate::ast::{BlockDecl, FnDecl, GenericParam, ImplDecl};
 use crate::ir::{BlockDescriptor, GenericKind, Receiver};
 
@@ -46,8 +46,16 @@ pub fn emit_struct(block: &BlockDecl) -> TokenStream {
             }
         }
     });
+    // A block without documentation stays without: that is rustc's to report.
+    let members = attrs
+        .iter()
+        .any(|attr| attr.path().is_ident("doc"))
+        .then(|| docs::members(block))
+        .filter(|text| !text.is_empty())
+        .map(|text| quote!(#[doc = #text]));
     quote! {
         #(#attrs)*
+        #members
         #[allow(dead_code)]
         #vis struct #name<#(#params),*> {
             __instance: ::linnet_runtime::Instance,
@@ -126,9 +134,11 @@ pub fn emit_block(block: &BlockDecl, implementation: &ImplDecl, hash: u64) -> To
             }
         }
     });
+    let docs = docs::functions(functions);
     quote! {
         #stand_in
 
+        #[doc = #docs]
         #[automatically_derived]
         impl #impl_generics ::linnet_runtime::Block for #ty {
             const DESCRIPTOR: &'static ::linnet_runtime::descriptor::BlockDescriptor = &#descriptor;

@@ -5,6 +5,7 @@
 
 mod block;
 mod descriptor;
+mod docs;
 mod fallback;
 mod function;
 mod op;

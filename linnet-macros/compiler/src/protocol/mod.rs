@@ -26,7 +26,7 @@ mod signature;
 pub use answer::{Answers, answer_macro, parse_answers};
 pub(crate) use chain::resolved_at;
 pub use chain::{ask, ask_struct, struct_macro};
-pub(crate) use signature::dtype_name;
+pub(crate) use signature::{bound_name, dtype_name};
 pub use signature::{Answer, block_answer, broken_answer, op_answer};
 
 #[cfg(test)]

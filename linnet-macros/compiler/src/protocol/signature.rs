@@ -136,7 +136,7 @@ fn generic_arg(arg: &GenericArg) -> TokenStream {
 }
 
 /// The bound of this kind in the language.
-fn bound_name(kind: GenericKind) -> &'static str {
+pub(crate) fn bound_name(kind: GenericKind) -> &'static str {
     match kind {
         GenericKind::Dim => "Dim",
         GenericKind::Shape => "Shape",

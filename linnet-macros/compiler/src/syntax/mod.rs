@@ -11,15 +11,16 @@ mod file;
 mod function;
 mod generics;
 mod item;
+mod text;
 mod types;
 
-use proc_macro2::{Ident, TokenStream};
-use quote::ToTokens;
+use proc_macro2::Ident;
 
 pub use callees::{block_callee_paths, op_callee_paths};
 pub use file::{SourceFile, parse_file};
 pub use function::parse_signatures;
 pub use item::{parse_impl, parse_op, parse_struct};
+pub(crate) use text::text;
 
 use crate::ast::GenericArg;
 use crate::diagnostic::Diagnostic;
@@ -107,61 +108,6 @@ fn lone_expr(block: &syn::Block) -> Option<&syn::Expr> {
         [syn::Stmt::Expr(expr, None)] => Some(expr),
         _ => None,
     }
-}
-
-/// Tokens as a person would write them on one line.
-pub(crate) fn text(tokens: impl ToTokens) -> String {
-    fn write(tokens: TokenStream, out: &mut String) {
-        use proc_macro2::{Delimiter, Spacing, TokenTree};
-        let mut glue = true;
-        for token in tokens {
-            match token {
-                TokenTree::Group(group) => {
-                    let (open, close) = match group.delimiter() {
-                        Delimiter::Parenthesis => ("(", ")"),
-                        Delimiter::Bracket => ("[", "]"),
-                        Delimiter::Brace => ("{ ", " }"),
-                        Delimiter::None => ("", ""),
-                    };
-                    out.push_str(open);
-                    write(group.stream(), out);
-                    out.push_str(close);
-                    glue = false;
-                }
-                TokenTree::Punct(punct) => {
-                    let ch = punct.as_char();
-                    let joint = punct.spacing() == Spacing::Joint;
-                    let tight = match ch {
-                        ',' | ';' | '!' | ':' | '&' | '.' | '#' => true,
-                        // Alone they enclose generics, joined they compare.
-                        '<' | '>' => !joint,
-                        _ => false,
-                    };
-                    if !glue && !tight {
-                        out.push(' ');
-                    }
-                    out.push(ch);
-                    if matches!(ch, ',' | ';') {
-                        out.push(' ');
-                    }
-                    if !tight && !joint {
-                        out.push(' ');
-                    }
-                    glue = true;
-                }
-                other => {
-                    if !glue {
-                        out.push(' ');
-                    }
-                    out.push_str(&other.to_string());
-                    glue = false;
-                }
-            }
-        }
-    }
-    let mut out = String::new();
-    write(tokens.into_token_stream(), &mut out);
-    out
 }
 
 #[cfg(test)]
