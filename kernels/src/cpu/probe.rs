@@ -60,7 +60,10 @@ impl Kernel for Sum<'_> {
                 *sum = s.add(*sum, unsafe { s.load(chunk.as_ptr().add(j * S::LANES)) });
             }
         }
-        let total = sums.into_iter().fold(s.splat(0.0), |a, b| s.add(a, b));
+        let mut total = s.splat(0.0);
+        for sum in sums {
+            total = s.add(total, sum);
+        }
         s.reduce_add(total) + rest
     }
 }
@@ -91,6 +94,10 @@ impl Kernel for Chains {
                 *chain = s.fma(*chain, a, b);
             }
         }
-        s.reduce_add(chains.into_iter().fold(s.splat(0.0), |x, y| s.add(x, y)))
+        let mut total = s.splat(0.0);
+        for chain in chains {
+            total = s.add(total, chain);
+        }
+        s.reduce_add(total)
     }
 }

@@ -33,6 +33,12 @@ fn logistic<S: Simd>(s: S, y: S::F, t: S::F) -> S::F {
     s.div(s.mul(y, s.select_lt(t, zero, e, one)), s.add(one, e))
 }
 
+/// max(x, 0); NaN for NaN.
+#[inline(always)]
+pub(crate) fn relu<S: Simd>(s: S, x: S::F) -> S::F {
+    s.max(s.splat(0.0), x)
+}
+
 /// 1 / (1 + e^-x).
 #[inline(always)]
 pub(crate) fn sigmoid<S: Simd>(s: S, x: S::F) -> S::F {

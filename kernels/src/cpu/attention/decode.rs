@@ -234,7 +234,10 @@ unsafe fn add_chunk<S: Simd, E: Element, const N: usize>(
 ) {
     // SAFETY: N vectors from d on are inside D, as the caller checked.
     unsafe {
-        let mut sum: [S::F; N] = std::array::from_fn(|i| s.load(sums.add(i * S::LANES)));
+        let mut sum = [s.splat(0.0); N];
+        for (i, sum) in sum.iter_mut().enumerate() {
+            *sum = s.load(sums.add(i * S::LANES));
+        }
         for (j, &w) in weights.iter().enumerate() {
             let (w, v) = (s.splat(w), rows.value(first + j).add(d));
             for (i, sum) in sum.iter_mut().enumerate() {

@@ -10,12 +10,12 @@ pub(crate) mod widen;
 
 use crate::cpu::matmul::blocked::{self, Plan};
 use crate::cpu::scratch::{ALIGN, aligned, aligned_len};
-use crate::cpu::{Cpu, unary::UnaryOp};
+use crate::cpu::{Cpu, rows::split, unary::UnaryOp};
 use crate::element::{Element, MAX_LANES};
 use crate::error::{Result, expect_len, expect_scratch};
 use crate::view::{MatMut, MatRef, Shared};
 use finish::Finish;
-use stream::{Columns, Dots, Strip};
+use stream::{Columns, Dots, Parts, Strip};
 use widen::Widen;
 
 #[cfg(test)]
@@ -98,45 +98,67 @@ pub fn linear_scratch(cpu: &Cpu, rows: usize, inner: usize, outputs: usize) -> u
     if rows > STREAM_ROWS {
         return ALIGN + blocked;
     }
-    ALIGN
-        + blocked.max(
-            aligned_len(rows * inner)
-                + cpu.threads() * rows * Strips::new(cpu, rows, outputs).width,
-        )
+    let by_rows = Strips::new(cpu, [rows, inner, outputs], true).sums(rows);
+    let by_columns = Strips::new(cpu, [rows, inner, outputs], false).sums(rows);
+    ALIGN + blocked.max(aligned_len(rows * inner) + by_rows.max(by_columns))
 }
 
-/// How outputs are divided among tasks.
+/// How the streaming product is divided: strips of outputs and, for weights (I, O), chunks of i,
+/// whose sums are added afterwards.
+///
+/// A chunk is one run of memory, or few, however many threads there are: a core that reads
+/// whole rows is served by the hardware's prefetching, one that reads a part of each is not.
 struct Strips {
+    /// Outputs in a strip, in whole vectors, and strips.
     width: usize,
     n: usize,
+    /// Steps of i in a chunk, and chunks: these depend on I only, since they decide the order in
+    /// which numbers are added.
+    steps: usize,
+    chunks: usize,
 }
 
 impl Strips {
-    /// A strip as narrow as this still reads a row of w (I, O) in a run of several cache lines..
-    const NARROWEST: usize = 256;
-    /// ..and 8 rows of sums of the widest, 16 KiB, fit the L1 cache with the next rows of w.
-    const WIDEST: usize = 512;
+    /// The narrowest strip for weights (O, I).
+    const NARROWEST: usize = 64;
+    /// Sums of all rows of a strip: 16 KiB, half of an L1 cache.
+    const SUMS: usize = 4096;
+    /// The most chunks, and the fewest steps of one.
+    const CHUNKS: usize = 8;
+    const STEPS: usize = 64;
 
-    fn new(cpu: &Cpu, rows: usize, outputs: usize) -> Self {
-        let threads = cpu.threads();
-        let widest = if rows > 8 {
-            Self::WIDEST / 2
+    fn new(cpu: &Cpu, [rows, inner, outputs]: [usize; 3], by_rows: bool) -> Self {
+        let widest = (Self::SUMS / rows.max(1)).next_multiple_of(MAX_LANES);
+        let chunks = if by_rows {
+            1
         } else {
-            Self::WIDEST
+            (inner / Self::STEPS).clamp(1, Self::CHUNKS)
         };
-        // Equal shares; several per thread where they are wide enough, so that threads end
-        // together even if one is held up.
-        let fewest = outputs.div_ceil(threads * widest);
-        let shares = (outputs / (threads * Self::NARROWEST))
-            .clamp(1, 4)
-            .max(fewest);
-        let width = outputs
-            .div_ceil(threads * shares)
-            .next_multiple_of(MAX_LANES);
+        let steps = inner.div_ceil(chunks).next_multiple_of(8);
+        let chunks = inner.div_ceil(steps.max(1)).max(1);
+        // Equal strips; several tasks per thread, so that threads end together even if one is held up.
+        let tasks = if cpu.threads() == 1 {
+            1
+        } else {
+            cpu.threads() * 4
+        };
+        let strips = tasks
+            .div_ceil(chunks)
+            .min(outputs / Self::NARROWEST)
+            .max(outputs.div_ceil(widest))
+            .max(1);
+        let width = outputs.div_ceil(strips).next_multiple_of(MAX_LANES);
         Self {
             width,
-            n: outputs.div_ceil(width),
+            n: outputs.div_ceil(width.max(1)),
+            steps,
+            chunks,
         }
+    }
+
+    /// f32 elements for all sums: (chunks, rows, whole strips).
+    fn sums(&self, rows: usize) -> usize {
+        self.chunks * rows * self.n * self.width
     }
 }
 
@@ -166,36 +188,60 @@ unsafe fn stream_product<X: Element, W: Element>(
         },
     );
     let finish = Finish::new(cpu.level, epilogue, out);
-    let strips = Strips::new(cpu, rows, outputs);
     let by_rows = w.col_stride() == 1 || inner <= 1;
-    cpu.pool().run_indexed(strips.n, &|task, thread| {
-        let first = task * strips.width;
-        // SAFETY: the scratch space has this much for each thread; the first weight is inside w.
+    let strips = Strips::new(cpu, [rows, inner, outputs], by_rows);
+    let sums_stride = strips.n * strips.width;
+    cpu.pool().run(strips.n * strips.chunks, &|task| {
+        let (chunk, first) = (task / strips.n, task % strips.n * strips.width);
+        let step = chunk * strips.steps;
+        let n_out = (outputs - first).min(strips.width);
+        // SAFETY: the scratch space holds sums for all chunks; the chunk's first weight is inside w.
         let (sums, w_first) = unsafe {
-            let sums = sums.get().add(thread * rows * strips.width);
-            (sums, w.as_ptr().add(first * w.row_stride()))
+            let sums = sums.get().add(chunk * rows * sums_stride + first);
+            (
+                sums,
+                w.as_ptr()
+                    .add(first * w.row_stride() + step * w.col_stride()),
+            )
         };
         let strip = Strip {
-            x: wide.get(),
+            x: wide.get().wrapping_add(step),
             x_stride: inner,
             rows,
-            inner,
+            inner: (inner - step).min(strips.steps),
             w: w_first,
             w_stride: if by_rows {
                 w.row_stride()
             } else {
                 w.col_stride()
             },
-            n_out: (outputs - first).min(strips.width),
+            n_out,
             sums,
-            sums_stride: strips.width,
+            sums_stride,
         };
         if by_rows {
             W::run_dots(cpu.level, Dots(strip));
         } else {
             W::run_columns(cpu.level, Columns(strip));
         }
-        // SAFETY: these outputs are this task's own, and inside the output and the bias.
-        unsafe { finish.store(sums, strips.width, [rows, strip.n_out], [0, first]) };
+        if strips.chunks == 1 {
+            // SAFETY: these outputs are this task's own, and inside the output and the bias.
+            unsafe { finish.store(sums, sums_stride, [rows, n_out], [0, first]) };
+        }
+    });
+    if strips.chunks == 1 {
+        return;
+    }
+    split(cpu, outputs, rows * strips.chunks, 64, &|first, last| {
+        let parts = Parts {
+            sums: sums.get().wrapping_add(first),
+            sums_stride,
+            rows,
+            n: last - first,
+            chunks: strips.chunks,
+        };
+        cpu.dispatch(parts);
+        // SAFETY: as above.
+        unsafe { finish.store(parts.sums, sums_stride, [rows, last - first], [0, first]) };
     });
 }

@@ -1,8 +1,8 @@
 //! Few rows: sums(r, o) = sum_i x[r, i] w[o, i], each weight read once for all rows.
 //!
 //! Layout: x (R, I) f32 in scratch or in place; w (O, I) with contiguous rows ([`Dots`]), or
-//! (I, O) with contiguous rows, GPT-2's way ([`Columns`]). Threads take ranges of outputs.
-//! Every sum runs over i in one order that depends on the layout and I only.
+//! (I, O) with contiguous rows, GPT-2's way ([`Columns`]). Threads take ranges of outputs, of i
+//! for the latter. Every sum runs over i in one order that depends on the layout and I only.
 //!
 //! Bound by memory for one row: a core does 8 FMAs on f32 in the time in which 32 bytes
 //! arrive. With more rows each vector of weights, converted once, is used R times; at 8 rows
@@ -137,10 +137,10 @@ unsafe fn dot_block<S: Simd, W: Element, const R: usize, const U: usize>(
         }
     }
     for (j, sum) in sums.iter_mut().enumerate() {
-        *sum = partial
-            .iter()
-            .skip(1)
-            .fold(partial[0][j], |a, b| s.add(a, b[j]));
+        *sum = partial[0][j];
+        for partial in &partial[1..] {
+            *sum = s.add(*sum, partial[j]);
+        }
     }
 }
 
@@ -156,7 +156,10 @@ impl<W: Element> Kernel for Columns<W> {
         let mut i = 0;
         // SAFETY: the strip is valid; i + the number of steps <= inner.
         unsafe {
-            strip.sums.write_bytes(0, strip.rows * strip.sums_stride);
+            for r in 0..strip.rows {
+                let n = strip.n_out.next_multiple_of(S::LANES);
+                strip.sums.add(r * strip.sums_stride).write_bytes(0, n);
+            }
             if strip.rows == 1 {
                 while i + 8 <= inner {
                     column_block::<S, W, 8, 1>(s, strip, i);
@@ -183,46 +186,125 @@ unsafe fn column_block<S: Simd, W: Element, const I: usize, const V: usize>(
     strip: &Strip<W>,
     i: usize,
 ) {
-    let n = strip.n_out;
-    let sums = strip.sums;
+    let Strip {
+        rows,
+        w_stride,
+        n_out: n,
+        sums,
+        sums_stride,
+        ..
+    } = *strip;
     // SAFETY: the steps are inside inner and the columns inside n_out; sums are whole vectors.
     unsafe {
-        let w: [*const W; I] = std::array::from_fn(|k| strip.w.add((i + k) * strip.w_stride));
-        let x = |r: usize, k: usize| *strip.x.add(r * strip.x_stride + i + k);
+        let x = strip.x.add(i);
+        let w = strip.w.add(i * w_stride);
+        // With one row its elements stay in registers.
+        let mut x0 = [s.splat(0.0); I];
+        for (k, x0) in x0.iter_mut().enumerate() {
+            *x0 = s.splat(*x.add(k));
+        }
         let mut o = 0;
         while o + V * S::LANES <= n {
-            let vs: [[S::F; V]; I] = std::array::from_fn(|k| {
-                // The same columns of the next block of steps, which is too far for the hardware to guess.
-                if (o * size_of::<W>()).is_multiple_of(64) {
-                    s.prefetch(w[k].wrapping_add(I * strip.w_stride + o));
-                }
-                std::array::from_fn(|v| W::load(s, w[k].add(o + v * S::LANES)))
-            });
-            for r in 0..strip.rows {
-                let p = sums.add(r * strip.sums_stride + o);
-                let mut sum: [S::F; V] = std::array::from_fn(|v| s.load(p.add(v * S::LANES)));
-                for (k, vs) in vs.iter().enumerate() {
-                    let x = s.splat(x(r, k));
-                    for (sum, &v) in sum.iter_mut().zip(vs) {
-                        *sum = s.fma(x, v, *sum);
+            let mut vs = [[s.splat(0.0); I]; V];
+            for (v, vs) in vs.iter_mut().enumerate() {
+                let o = o + v * S::LANES;
+                for (k, value) in vs.iter_mut().enumerate() {
+                    let w = w.add(k * w_stride + o);
+                    // The same columns of the next block of steps: too far for the hardware to guess.
+                    if (o * size_of::<W>()).is_multiple_of(64) {
+                        s.prefetch(w.wrapping_add(I * w_stride));
                     }
+                    *value = W::load(s, w);
                 }
-                for (v, &sum) in sum.iter().enumerate() {
-                    s.store(p.add(v * S::LANES), sum);
+            }
+            if rows == 1 {
+                accumulate(s, &x0, &vs, sums.add(o));
+            } else {
+                for r in 0..rows {
+                    let mut xs = [s.splat(0.0); I];
+                    for (k, xs) in xs.iter_mut().enumerate() {
+                        *xs = s.splat(*x.add(r * strip.x_stride + k));
+                    }
+                    accumulate(s, &xs, &vs, sums.add(r * sums_stride + o));
                 }
             }
             o += V * S::LANES;
         }
         while o < n {
             let length = (n - o).min(S::LANES);
-            for (k, w) in w.iter().enumerate() {
-                let v = load_partial(s, w.add(o), length);
-                for r in 0..strip.rows {
-                    let p = sums.add(r * strip.sums_stride + o);
-                    s.store(p, s.fma(s.splat(x(r, k)), v, s.load(p)));
+            for k in 0..I {
+                let v = load_partial(s, w.add(k * w_stride + o), length);
+                for r in 0..rows {
+                    let p = sums.add(r * sums_stride + o);
+                    s.store(
+                        p,
+                        s.fma(s.splat(*x.add(r * strip.x_stride + k)), v, s.load(p)),
+                    );
                 }
             }
             o += length;
+        }
+    }
+}
+
+/// sums += x . vs for one row.
+///
+/// # Safety
+/// `sums` must be valid for V vectors.
+#[inline(always)]
+unsafe fn accumulate<S: Simd, const I: usize, const V: usize>(
+    s: S,
+    x: &[S::F; I],
+    vs: &[[S::F; I]; V],
+    sums: *mut f32,
+) {
+    for (v, vs) in vs.iter().enumerate() {
+        // SAFETY: the caller's duty.
+        unsafe {
+            let p = sums.add(v * S::LANES);
+            let mut sum = s.load(p);
+            for (&x, &v) in x.iter().zip(vs) {
+                sum = s.fma(x, v, sum);
+            }
+            s.store(p, sum);
+        }
+    }
+}
+
+/// The sums of all chunks of i, added to those of the first, in order.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts {
+    /// Sums (chunks, rows, sums_stride); the first `n` columns, in whole vectors, are meant.
+    pub sums: *mut f32,
+    pub sums_stride: usize,
+    pub rows: usize,
+    pub n: usize,
+    pub chunks: usize,
+}
+
+impl Kernel for Parts {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self {
+            sums,
+            sums_stride,
+            rows,
+            n,
+            chunks,
+        } = self;
+        for r in 0..rows {
+            for o in (0..n).step_by(S::LANES) {
+                // SAFETY: `linear` gives sums of this size, in whole vectors.
+                unsafe {
+                    let first = sums.add(r * sums_stride + o);
+                    let mut total = s.load(first);
+                    for chunk in 1..chunks {
+                        total = s.add(total, s.load(first.add(chunk * rows * sums_stride)));
+                    }
+                    s.store(first, total);
+                }
+            }
         }
     }
 }

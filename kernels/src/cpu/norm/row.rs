@@ -31,17 +31,12 @@ impl<E: Element> Kernel for Row<E> {
         // SAFETY: the caller checked that `n` elements of x, weight, bias and out are there.
         unsafe {
             let mean = if centre {
-                sum(s, n, |i, k| lanes(s, x, i, k)) / n as f32
+                sum::<S, E, false>(s, n, x, zero) / n as f32
             } else {
                 0.0
             };
             let mean_v = s.splat(mean);
-            let squares = sum(s, n, |i, k| {
-                let d = s.sub(lanes(s, x, i, k), mean_v);
-                // Lanes past the end must not count as 0 - mean.
-                let d = if k == S::LANES { d } else { keep(s, d, k) };
-                s.mul(d, d)
-            });
+            let squares = sum::<S, E, true>(s, n, x, mean_v);
             let scale = s.splat(1.0 / (squares / n as f32 + eps).sqrt());
             let mut i = 0;
             while i < n {
@@ -91,22 +86,45 @@ fn keep<S: Simd>(s: S, v: S::F, k: usize) -> S::F {
     }
 }
 
-/// The sum over `n` elements of what `term(i, k)` gives for the `k` elements from `i` on.
+/// The sum over `n` elements of x - mean, or of its square.
+///
+/// # Safety
+/// The elements must be valid for reading.
 #[inline(always)]
-fn sum<S: Simd>(s: S, n: usize, term: impl Fn(usize, usize) -> S::F) -> f32 {
+unsafe fn sum<S: Simd, E: Element, const SQUARE: bool>(
+    s: S,
+    n: usize,
+    x: *const E,
+    mean: S::F,
+) -> f32 {
     // Four sums, so that the additions of one do not wait for each other.
     let mut sums = [s.splat(0.0); 4];
     let mut i = 0;
-    while i + 4 * S::LANES <= n {
-        for (j, sum) in sums.iter_mut().enumerate() {
-            *sum = s.add(*sum, term(i + j * S::LANES, S::LANES));
+    // SAFETY: i + the vector's length <= n.
+    unsafe {
+        while i + 4 * S::LANES <= n {
+            for (j, sum) in sums.iter_mut().enumerate() {
+                let d = s.sub(E::load(s, x.add(i + j * S::LANES)), mean);
+                *sum = if SQUARE {
+                    s.fma(d, d, *sum)
+                } else {
+                    s.add(*sum, d)
+                };
+            }
+            i += 4 * S::LANES;
         }
-        i += 4 * S::LANES;
-    }
-    while i < n {
-        let k = (n - i).min(S::LANES);
-        sums[0] = s.add(sums[0], term(i, k));
-        i += k;
+        while i < n {
+            let k = (n - i).min(S::LANES);
+            let d = s.sub(lanes(s, x, i, k), mean);
+            // Lanes past the end must not count as 0 - mean.
+            let d = if k == S::LANES { d } else { keep(s, d, k) };
+            sums[0] = if SQUARE {
+                s.fma(d, d, sums[0])
+            } else {
+                s.add(sums[0], d)
+            };
+            i += k;
+        }
     }
     s.reduce_add(s.add(s.add(sums[0], sums[1]), s.add(sums[2], sums[3])))
 }

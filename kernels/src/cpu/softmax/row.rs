@@ -47,25 +47,43 @@ impl<E: Element> Kernel for Row<E> {
 
             let scale = s.splat(1.0 / total);
             let offset = s.splat(total.ln());
-            let finish = |v: S::F| {
-                let d = s.sub(v, max_v);
-                if log {
-                    s.sub(d, offset)
-                } else {
-                    s.mul(math::exp(s, d), scale)
-                }
+            let shift = Shift {
+                max: max_v,
+                scale,
+                offset,
+                log,
             };
             for i in (0..whole).step_by(S::LANES) {
-                E::store(s, out.add(i), finish(E::load(s, x.add(i))));
+                E::store(s, out.add(i), shift.apply(s, E::load(s, x.add(i))));
             }
             if whole < n {
                 store_partial(
                     s,
                     out.add(whole),
-                    finish(load_partial(s, x.add(whole), n - whole)),
+                    shift.apply(s, load_partial(s, x.add(whole), n - whole)),
                     n - whole,
                 );
             }
+        }
+    }
+}
+
+/// What turns an element into its result.
+struct Shift<S: Simd> {
+    max: S::F,
+    scale: S::F,
+    offset: S::F,
+    log: bool,
+}
+
+impl<S: Simd> Shift<S> {
+    #[inline(always)]
+    fn apply(&self, s: S, x: S::F) -> S::F {
+        let d = s.sub(x, self.max);
+        if self.log {
+            s.sub(d, self.offset)
+        } else {
+            s.mul(math::exp(s, d), self.scale)
         }
     }
 }
