@@ -478,7 +478,9 @@ pub enum NodeOp {
     /// A dimension as a scalar of the node's dtype.
     Dim(DimExpr),
     /// A `#[param]` or `#[state]` of `self`, or of a tensor member of a
-    /// sub-block (`path` has two or more names then).
+    /// sub-block (`path` has two or more names then). With the name of an
+    /// optional sub-block and the type `Option<()>`, that block if it is
+    /// there: the input of a `MatchOption`.
     Member(Vec<String>),
     /// The same of the element of a loop over a block array.
     ElementMember {
