@@ -11,7 +11,7 @@ use super::obligation::dimension;
 use super::source;
 use super::types::{Item, Tensor, Ty, Type, show_dims};
 use crate::diagnostic::Rule;
-use crate::dim::{Poly, Undecidable};
+use crate::dim::{DimTree, Poly, Undecidable};
 use crate::ir::{Axis, Comparison, NodeOp, ReduceOp};
 use crate::syntax;
 
@@ -148,6 +148,16 @@ impl Body<'_, '_> {
                     found: format!("`{name}`, a value known only when it runs,"),
                     help: Some("dimensions are made of generics and integers".to_owned()),
                 },
+                expr,
+            );
+            return None;
+        }
+        if let Some(DimTree::Const(value)) = self.as_dim_or_integer(expr)
+            && value < 0
+        {
+            self.unsupported(
+                "a negative dimension, or one that is left to be found,",
+                "write the dimension that is meant, e.g. `B * S`",
                 expr,
             );
             return None;

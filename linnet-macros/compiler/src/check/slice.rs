@@ -288,6 +288,14 @@ impl Body<'_, '_> {
                 }
             },
         };
+        for end in [start, end].into_iter().flatten() {
+            if let Some(DimTree::Const(back)) = self.as_dim_or_integer(end)
+                && back < 0
+            {
+                self.from_the_end(back, axis, &end.to_token_stream());
+                return None;
+            }
+        }
         let first = match start {
             Some(start) => self.offset(start)?,
             None => Offset {
@@ -389,6 +397,16 @@ impl Body<'_, '_> {
         false
     }
 
+    /// Reports a negative index.
+    pub(crate) fn from_the_end(&mut self, back: i64, axis: &Poly, tokens: &TokenStream) {
+        let back = back.unsigned_abs();
+        let help = match axis.as_constant().and_then(|n| u64::try_from(n).ok()) {
+            Some(n) if n >= back => format!("write `{}`", n - back),
+            _ => format!("write `{axis} - {back}`"),
+        };
+        self.unsupported("counting an index from the end", help, tokens);
+    }
+
     /// A number that does not fit is reported, and ends the matter.
     fn fitting(&mut self, dim: Result<Poly, Undecidable>, tokens: &TokenStream) -> Option<Poly> {
         match dim {
@@ -405,6 +423,10 @@ impl Body<'_, '_> {
     /// One index.
     fn index_entry(&mut self, index: &Expr, axis: &Poly, entry: &Entry) -> Option<Start> {
         match self.as_dim_or_integer(index) {
+            Some(DimTree::Const(back)) if back < 0 => {
+                self.from_the_end(back, axis, &entry.tokens);
+                None
+            }
             Some(tree) => {
                 let dim = self.bound_dim(&tree, &entry.tokens)?;
                 let zero = Poly::constant(0);

@@ -336,6 +336,12 @@ impl Body<'_, '_> {
         if !self.names_var(entry, notation)
             && let Some(tree) = self.as_dim_or_integer(entry)
         {
+            if let DimTree::Const(back) = tree
+                && back < 0
+            {
+                self.from_the_end(back, axis, &entry.to_token_stream());
+                return None;
+            }
             return self.fixed_index(&tree, entry, axis);
         }
         let scalar = self.scalar(entry, Some(&I64), notation)?;
