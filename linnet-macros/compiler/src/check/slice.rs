@@ -292,7 +292,7 @@ impl Body<'_, '_> {
             if let Some(DimTree::Const(back)) = self.as_dim_or_integer(end)
                 && back < 0
             {
-                self.from_the_end(back, axis, &end.to_token_stream());
+                self.counted_from_end(back, axis, &end.to_token_stream());
                 return None;
             }
         }
@@ -398,7 +398,7 @@ impl Body<'_, '_> {
     }
 
     /// Reports a negative index.
-    pub(crate) fn from_the_end(&mut self, back: i64, axis: &Poly, tokens: &TokenStream) {
+    pub(crate) fn counted_from_end(&mut self, back: i64, axis: &Poly, tokens: &TokenStream) {
         let back = back.unsigned_abs();
         let help = match axis.as_constant().and_then(|n| u64::try_from(n).ok()) {
             Some(n) if n >= back => format!("write `{}`", n - back),
@@ -424,7 +424,7 @@ impl Body<'_, '_> {
     fn index_entry(&mut self, index: &Expr, axis: &Poly, entry: &Entry) -> Option<Start> {
         match self.as_dim_or_integer(index) {
             Some(DimTree::Const(back)) if back < 0 => {
-                self.from_the_end(back, axis, &entry.tokens);
+                self.counted_from_end(back, axis, &entry.tokens);
                 None
             }
             Some(tree) => {

@@ -339,7 +339,7 @@ impl Body<'_, '_> {
             if let DimTree::Const(back) = tree
                 && back < 0
             {
-                self.from_the_end(back, axis, &entry.to_token_stream());
+                self.counted_from_end(back, axis, &entry.to_token_stream());
                 return None;
             }
             return self.fixed_index(&tree, entry, axis);
