@@ -257,7 +257,14 @@ fn sort_help(expected: &Ty, found: &Ty, text: &str, facts: &Facts) -> Option<Str
             Some(format!("fill a tensor with it: `fill({text}, [{dims}])`"))
         }
         (Type::Scalar(dtype), Type::Tensor(tensor)) if tensor.dtype == *dtype => {
-            Some("reduce it to one number, or let the parameter be a tensor".to_owned())
+            Some(if tensor.dims.is_empty() {
+                format!(
+                    "a tensor of one element is no scalar: take `Tensor![; {}]`",
+                    show_dtype(dtype)
+                )
+            } else {
+                "reduce it to one number, or let the parameter be a tensor".to_owned()
+            })
         }
         _ => None,
     }

@@ -48,12 +48,17 @@ impl<'a> Library<'a> {
         }
     }
 
-    /// The last names of all paths that are operations.
-    pub(crate) fn op_names(&self) -> impl Iterator<Item = &str> {
-        self.by_path
+    /// The last names of all paths that are operations, sorted.
+    pub(crate) fn op_names(&self) -> Vec<&str> {
+        let ops = self
+            .by_path
             .iter()
-            .filter(|(_, kind)| matches!(kind, ast::SignatureKind::Op(_)))
+            .filter(|(_, kind)| matches!(kind, ast::SignatureKind::Op(_)));
+        let mut names: Vec<&str> = ops
             .map(|(path, _)| path.rsplit("::").next().unwrap_or(path))
+            .collect();
+        names.sort_unstable();
+        names
     }
 }
 

@@ -236,7 +236,11 @@ impl<'a> Body<'_, 'a> {
                 Some(format!("self.{name}"))
             } else {
                 let ops = self.item.library.op_names();
-                nearest(&name, ops.chain(crate::builtins::FUNCTIONS.iter().copied()))
+                nearest(
+                    &name,
+                    ops.into_iter()
+                        .chain(crate::builtins::FUNCTIONS.iter().copied()),
+                )
             };
             return self.fail(Rule::UnknownOperation { name, nearest }, path);
         };
