@@ -78,11 +78,11 @@ impl Pattern {
 
     /// The names of its numbers.
     pub fn numbers(&self) -> BTreeSet<&str> {
-        let name = |piece| match piece {
-            &Piece::Number { ref name, .. } => Some(name.as_str()),
+        let names = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Number { name, .. } => Some(name.as_str()),
             _ => None,
-        };
-        self.pieces.iter().filter_map(name).collect()
+        });
+        names.collect()
     }
 
     pub fn has_rest(&self) -> bool {

@@ -112,7 +112,8 @@ pub fn load_reported<M: Block>(
         &options.choices,
         &M::generic_args(),
     )?;
-    let manifest = Manifest::new(block, &bound.values).map_err(WeightsError::from)?;
+    let manifest =
+        Manifest::new(block, &bound.values).map_err(|e| WeightsError::from(Box::new(e)))?;
     let checkpoint = source.checkpoint()?;
     let device = match &options.device {
         Some(device) => device.clone(),

@@ -201,7 +201,7 @@ impl Checkpoint {
         let file = path.display().to_string();
         let problem = |problem| WeightsError::Index {
             file: file.clone(),
-            problem,
+            problem: Box::new(problem),
         };
         let bytes = SharedBytes::map(path).map_err(|e| read_error(path, e))?;
         let index = Index::parse(&bytes).map_err(problem)?;
@@ -280,7 +280,7 @@ impl Checkpoint {
 fn parse(file: &str, bytes: &SharedBytes) -> Result<Header, WeightsError> {
     header::parse(bytes).map_err(|problem| WeightsError::Header {
         file: file.to_owned(),
-        problem,
+        problem: Box::new(problem),
     })
 }
 

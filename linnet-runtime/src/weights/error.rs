@@ -38,7 +38,7 @@ pub enum WeightsError {
         /// The file.
         file: String,
         /// What is wrong.
-        problem: HeaderProblem,
+        problem: Box<HeaderProblem>,
     },
     /// A damaged index, or one that does not agree with the shards.
     #[error("{file}: {problem}")]
@@ -46,11 +46,11 @@ pub enum WeightsError {
         /// The index.
         file: String,
         /// What is wrong.
-        problem: IndexProblem,
+        problem: Box<IndexProblem>,
     },
     /// A model's members cannot be listed for these values of its generics.
     #[error(transparent)]
-    Manifest(#[from] ManifestProblem),
+    Manifest(#[from] Box<ManifestProblem>),
     /// The checkpoint's tensors are not those of the model.
     #[error(transparent)]
     Fit(#[from] Box<FitReport>),

@@ -232,7 +232,7 @@ pub(crate) fn parse(file: &[u8]) -> Result<Header, HeaderProblem> {
     for (name, tensor) in raw.tensors {
         tensors.push(check_tensor(name, tensor, data.len())?);
     }
-    tensors.sort_by(|a, b| (a.begin, a.end).cmp(&(b.begin, b.end)));
+    tensors.sort_by_key(|tensor| (tensor.begin, tensor.end));
     check_cover(&tensors, data.len())?;
     for tensor in &mut tensors {
         tensor.begin += LENGTH_BYTES + n_header;
