@@ -9,9 +9,9 @@ use crate::check::body::{Body, Hint, Value};
 use crate::check::infer::{Inference, THE_RESULT};
 use crate::check::library::{dtype_with_bound, fits};
 use crate::check::obligation::{clause_to_add, undecidable};
-use crate::check::scope::{Bindings, Bound, bound_name, has_unbound, instantiate};
+use crate::check::scope::{Bound, bound_name, has_unbound, instantiate};
 use crate::check::signature::{FnSig, SigParam};
-use crate::check::types::{Item, Ty, Type};
+use crate::check::types::{Ty, Type};
 use crate::diagnostic::Rule;
 use crate::dim::Poly;
 use crate::ir::{self, Comparison, NodeOp};
@@ -21,7 +21,7 @@ use super::{Target, argument::Given};
 impl Body<'_, '_> {
     pub(super) fn invoke(
         &mut self,
-        target: Target,
+        target: Target<'_>,
         turbofish: Option<&syn::AngleBracketedGenericArguments>,
         args: &[&Expr],
         hint: Hint<'_>,
@@ -29,6 +29,7 @@ impl Body<'_, '_> {
     ) -> Value {
         let Target {
             callee,
+            block,
             sig,
             bindings,
             name,
@@ -144,11 +145,17 @@ impl Body<'_, '_> {
                     doubtful.extend(inference.doubtful(&sig.params[*turned], &Agreement::Rank));
                 }
                 let mut rule = self.mismatch(agreement, &expected, ty, &place, Some(note), &tokens);
-                if let (Some((turned, axes)), Rule::ShapeMismatch { help, .. }) =
-                    (turned, &mut rule)
-                {
-                    let text = crate::check::agree::short_text(&args[turned].to_token_stream());
-                    *help = Some(format!("reorder its axes: `{text}.permute({axes:?})`"));
+                if let Rule::ShapeMismatch { help, .. } = &mut rule {
+                    if let Some((turned, axes)) = turned {
+                        let text = crate::check::agree::short_text(&args[turned].to_token_stream());
+                        *help = Some(format!("reorder its axes: `{text}.permute({axes:?})`"));
+                    } else if let Some(block) = &block
+                        && let Some((names, ty)) =
+                            self.swapped(&sig, block, &start, &given, args, hint)
+                    {
+                        doubtful.extend(names);
+                        *help = Some(format!("its generics may be swapped: `{ty}` fits here"));
+                    }
                 }
                 self.report(rule, tokens);
             }
@@ -213,61 +220,6 @@ impl Body<'_, '_> {
             args: given.into_iter().map(|(arg, _)| arg).collect(),
         };
         self.emit(op, ty, expr)
-    }
-
-    /// Whether exchanging the last two axes of one argument would make the
-    /// argument at `place` right: which argument, and the order of its axes.
-    pub(super) fn reordered(
-        &self,
-        sig: &FnSig,
-        start: &Bindings,
-        given: &[(ir::Arg, Ty)],
-        args: &[&Expr],
-        place: usize,
-    ) -> Option<(usize, Vec<usize>)> {
-        let candidates = std::iter::once(place).chain((0..given.len()).filter(|i| *i != place));
-        for turned_place in candidates {
-            let Type::Tensor(tensor) = &given[turned_place].1 else {
-                continue;
-            };
-            if sig.params[turned_place].by_mut {
-                continue;
-            }
-            let rank = tensor.dims.len();
-            if rank < 2 || tensor.dims.iter().any(|item| matches!(item, Item::Pack(_))) {
-                continue;
-            }
-            let mut axes: Vec<usize> = (0..rank).collect();
-            axes.swap(rank - 2, rank - 1);
-            let dims = axes.iter().map(|axis| tensor.dims[*axis].clone()).collect();
-            let turned = Ty::tensor(dims, tensor.dtype.clone());
-            let mut types: Vec<&Ty> = given.iter().map(|(_, ty)| ty).collect();
-            types[turned_place] = &turned;
-            let mut inference = Inference::new(sig, start.clone());
-            for ((param, ty), arg) in sig.params.iter().zip(&types).zip(args) {
-                if !self.takes_type(arg) {
-                    inference.bind(&param.ty, ty, &param.name);
-                }
-            }
-            inference.solve(&self.facts);
-            let right = sig
-                .params
-                .iter()
-                .zip(&types)
-                .zip(args)
-                .all(|((param, ty), arg)| {
-                    self.takes_type(arg)
-                        || inference
-                            .expected(&param.ty, &self.facts)
-                            .is_some_and(|expected| {
-                                compare(&expected, ty, &self.facts) == Agreement::Yes
-                            })
-                });
-            if right {
-                return Some((turned_place, axes));
-            }
-        }
-        None
     }
 
     /// Whether the dtypes that generics are bound to satisfy their bounds.

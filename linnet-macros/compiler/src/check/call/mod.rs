@@ -3,12 +3,16 @@
 mod argument;
 mod invoke;
 mod requirement;
+mod suggest;
+
+use std::rc::Rc;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::Expr;
 
 use super::body::{Binding, Body, Hint, Value};
+use super::library::SubBlock;
 use super::member::Receiver;
 use super::nearest::nearest;
 use super::scope::{Bindings, identity_of};
@@ -21,8 +25,10 @@ use crate::syntax;
 pub(crate) use requirement::prove_requirements;
 
 /// Who is called.
-struct Target {
+struct Target<'a> {
     callee: Callee,
+    /// The block whose function it is, if that is another one.
+    block: Option<Rc<SubBlock<'a>>>,
     sig: FnSig,
     bindings: Bindings,
     /// Its name in the source.
@@ -48,10 +54,13 @@ impl<'a> Body<'_, 'a> {
                     function: function.clone(),
                 };
                 let name = call.method.to_token_stream();
+                let bindings = block.bindings.clone();
+                let block = Some(block);
                 Some(Target {
                     callee,
+                    block,
                     sig,
-                    bindings: block.bindings.clone(),
+                    bindings,
                     name,
                 })
             }),
@@ -90,7 +99,7 @@ impl<'a> Body<'_, 'a> {
         self.expr(inner, Hint::Type(&Type::Unknown));
     }
 
-    fn own_target(&mut self, function: &str, call: &syn::ExprMethodCall) -> Option<Target> {
+    fn own_target(&mut self, function: &str, call: &syn::ExprMethodCall) -> Option<Target<'a>> {
         let item = self.item;
         let Some(block) = &item.block else {
             self.unsupported(
@@ -103,6 +112,7 @@ impl<'a> Body<'_, 'a> {
         match block.functions.iter().find(|known| known.name == function) {
             Some(sig) => Some(Target {
                 callee: Callee::Own(function.to_owned()),
+                block: None,
                 sig: sig.clone(),
                 bindings: identity_of(&block.generics),
                 name: call.method.to_token_stream(),
@@ -131,7 +141,7 @@ impl<'a> Body<'_, 'a> {
         element: &str,
         function: &str,
         call: &syn::ExprMethodCall,
-    ) -> Option<Target> {
+    ) -> Option<Target<'a>> {
         let Some(Binding::Element {
             id,
             block,
@@ -159,6 +169,7 @@ impl<'a> Body<'_, 'a> {
             },
             sig,
             bindings: block.bindings.clone(),
+            block: Some(block),
             name: call.method.to_token_stream(),
         })
     }
@@ -255,6 +266,7 @@ impl<'a> Body<'_, 'a> {
         let bare = syntax::without_arguments(&path.path);
         let target = Target {
             callee: Callee::Op(bare.clone()),
+            block: None,
             sig,
             bindings: Bindings::new(),
             name: bare.to_token_stream(),
