@@ -86,7 +86,7 @@ pub enum Error {
         /// The block or function.
         place: String,
         /// The tensor parameter.
-        param: String,
+        param: &'static str,
         /// The element.
         value: i64,
         /// Its index, as `[0, 3]`.
@@ -94,7 +94,7 @@ pub enum Error {
         /// What it must be, as `< Vocab = 50257`.
         bound: String,
         /// The clause as written.
-        clause: String,
+        clause: &'static str,
     },
     /// A value that occurs twice where each must be distinct.
     #[error(
@@ -104,7 +104,7 @@ pub enum Error {
         /// The block or function.
         place: String,
         /// The tensor parameter.
-        param: String,
+        param: &'static str,
         /// The value.
         value: i64,
         /// Where it occurs first.
@@ -112,7 +112,7 @@ pub enum Error {
         /// Where it occurs again.
         second: String,
         /// The clause as written.
-        clause: String,
+        clause: &'static str,
     },
     /// An index outside its axis.
     #[error("{place}: index {index} is outside axis {axis} of length {length}")]

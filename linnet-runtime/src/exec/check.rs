@@ -59,11 +59,11 @@ pub(super) unsafe fn run(
                 None => Ok(()),
                 Some((value, flat)) => Err(Error::Element {
                     place: place.to_owned(),
-                    param: (*param).to_owned(),
+                    param,
                     value,
                     at: place_of(view, flat),
                     bound: bound_words(*comparison, bound_text),
-                    clause: clause.to_owned(),
+                    clause,
                 }),
             }
         }
@@ -107,11 +107,11 @@ pub(super) unsafe fn run(
             let second = seen.pop().unwrap_or_default();
             Err(Error::Duplicate {
                 place: place.to_owned(),
-                param: (*param).to_owned(),
+                param,
                 value,
                 first: seen.pop().unwrap_or_default(),
                 second,
-                clause: clause.to_owned(),
+                clause,
             })
         }
     }

@@ -81,7 +81,7 @@ impl ErasedTensor {
                 ),
             });
         }
-        if n_bytes > 0 && bytes.as_ptr() as usize % dtype.size() != 0 {
+        if n_bytes > 0 && !(bytes.as_ptr() as usize).is_multiple_of(dtype.size()) {
             return Err(Error::InvalidTensor {
                 reason: format!(
                     "the elements of {dtype} {shape:?} are not aligned to {} bytes",
