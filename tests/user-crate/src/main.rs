@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         GenericValue::Dim(2),
         GenericValue::DType(DType::F32),
     ];
-    let instance = Instance::new(Small::DESCRIPTOR, &generics, parameters, &Device::cpu())?;
+    let instance = Instance::new(Small::DESCRIPTOR, &generics, parameters, &Device::cpu()?)?;
     let mut model = Small::from_instance(instance);
 
     let x = Tensor::<(Dyn, Const<2>), f32>::from_slice(&[2, 2], &[1.0, 2.0, 3.0, 0.0])?;
