@@ -32,7 +32,7 @@ fn words(source: &str) -> Vec<String> {
 }
 
 /// How often each source is mangled.
-const TURNS: usize = 6;
+const TURNS: usize = 3;
 
 #[test]
 fn a_mangled_source_is_checked_to_its_end() {
