@@ -9,7 +9,7 @@ pub(crate) mod stream;
 pub(crate) mod widen;
 
 use crate::cpu::matmul::blocked::{self, Plan};
-use crate::cpu::scratch::{ALIGN, aligned, aligned_len};
+use crate::cpu::scratch::{ALIGN, aligned, row_stride};
 use crate::cpu::{Cpu, rows::split, unary::UnaryOp};
 use crate::element::{Element, MAX_LANES};
 use crate::error::{Result, expect_len, expect_scratch};
@@ -100,7 +100,7 @@ pub fn linear_scratch(cpu: &Cpu, rows: usize, inner: usize, outputs: usize) -> u
     }
     let by_rows = Strips::new(cpu, [rows, inner, outputs], true).sums(rows);
     let by_columns = Strips::new(cpu, [rows, inner, outputs], false).sums(rows);
-    ALIGN + blocked.max(aligned_len(rows * inner) + by_rows.max(by_columns))
+    ALIGN + blocked.max(rows * row_stride(inner, rows) + by_rows.max(by_columns))
 }
 
 /// How the streaming product is divided: strips of outputs and, for weights (I, O), chunks of i,
@@ -156,9 +156,14 @@ impl Strips {
         }
     }
 
+    /// From one row of sums to the next.
+    fn sums_stride(&self, rows: usize) -> usize {
+        row_stride(self.n * self.width, rows)
+    }
+
     /// f32 elements for all sums: (chunks, rows, whole strips).
     fn sums(&self, rows: usize) -> usize {
-        self.chunks * rows * self.n * self.width
+        self.chunks * rows * self.sums_stride(rows)
     }
 }
 
@@ -173,7 +178,8 @@ unsafe fn stream_product<X: Element, W: Element>(
     scratch: &mut [f32],
 ) {
     let (rows, inner, outputs) = (x.rows(), x.cols(), w.rows());
-    let (wide, sums) = scratch.split_at_mut(aligned_len(rows * inner));
+    let x_stride = row_stride(inner, rows);
+    let (wide, sums) = scratch.split_at_mut(rows * x_stride);
     let wide = Shared::new(wide.as_mut_ptr());
     let sums = Shared::new(sums.as_mut_ptr());
     let strides = [x.row_stride(), x.col_stride()];
@@ -185,12 +191,13 @@ unsafe fn stream_product<X: Element, W: Element>(
             rows,
             cols: inner,
             out: wide.get(),
+            out_stride: x_stride,
         },
     );
     let finish = Finish::new(cpu.level, epilogue, out);
     let by_rows = w.col_stride() == 1 || inner <= 1;
     let strips = Strips::new(cpu, [rows, inner, outputs], by_rows);
-    let sums_stride = strips.n * strips.width;
+    let sums_stride = strips.sums_stride(rows);
     cpu.pool().run(strips.n * strips.chunks, &|task| {
         let (chunk, first) = (task / strips.n, task % strips.n * strips.width);
         let step = chunk * strips.steps;
@@ -206,7 +213,7 @@ unsafe fn stream_product<X: Element, W: Element>(
         };
         let strip = Strip {
             x: wide.get().wrapping_add(step),
-            x_stride: inner,
+            x_stride,
             rows,
             inner: (inner - step).min(strips.steps),
             w: w_first,

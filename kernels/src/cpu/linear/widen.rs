@@ -3,13 +3,14 @@
 use crate::element::Element;
 use crate::simd::{Kernel, Simd};
 
-/// out[r * cols + c] = x[r, c].
+/// out[r * out_stride + c] = x[r, c].
 pub struct Widen<X> {
     pub x: *const X,
     pub strides: [usize; 2],
     pub rows: usize,
     pub cols: usize,
     pub out: *mut f32,
+    pub out_stride: usize,
 }
 
 impl<X: Element> Kernel for Widen<X> {
@@ -22,6 +23,7 @@ impl<X: Element> Kernel for Widen<X> {
             rows,
             cols,
             out,
+            out_stride,
         } = self;
         let whole = if col_stride == 1 {
             cols / S::LANES * S::LANES
@@ -29,9 +31,9 @@ impl<X: Element> Kernel for Widen<X> {
             0
         };
         for r in 0..rows {
-            // SAFETY: `linear` checked x, and that `out` has rows * cols elements.
+            // SAFETY: `linear` checked x, and that `out` has rows * out_stride elements.
             unsafe {
-                let (x, out) = (x.add(r * row_stride), out.add(r * cols));
+                let (x, out) = (x.add(r * row_stride), out.add(r * out_stride));
                 for c in (0..whole).step_by(S::LANES) {
                     s.store(out.add(c), X::load(s, x.add(c)));
                 }

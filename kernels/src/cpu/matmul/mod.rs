@@ -4,6 +4,8 @@
 
 pub(crate) mod blocked;
 pub(crate) mod pack;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tile;
 
 use crate::cpu::Cpu;

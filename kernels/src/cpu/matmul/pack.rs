@@ -3,7 +3,8 @@
 use crate::element::{Element, load_partial};
 use crate::simd::{Kernel, Simd};
 
-/// Panels of `width` rows of a matrix, one after the other, each of `n_k` steps.
+/// Panels of `width` rows of a matrix, one after the other, each of `n_k` steps:
+/// out[(i / width) * n_k * width + k * width + i % width] = x[i, k].
 ///
 /// Element (i, k) of x is at `x + i * strides[0] + k * strides[1]`.
 pub struct Pack<E> {
@@ -17,74 +18,78 @@ pub struct Pack<E> {
     pub out: *mut f32,
 }
 
+/// Steps that are copied for all panels before the next: each step is a run of memory on the
+/// reading side, and four make whole cache lines of a panel on the writing side.
+const STEPS: usize = 4;
+
 impl<E: Element> Kernel for Pack<E> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         let Self {
             x,
-            strides,
+            strides: [row, step],
             n_rows,
             n_k,
             width,
             out,
         } = self;
-        for i in (0..n_rows).step_by(width) {
-            // SAFETY: whoever makes a `Pack` vouches for x, and for n_rows rounded up to whole panels
-            // times n_k elements of `out`.
-            unsafe {
-                let (x, out) = (x.add(i * strides[0]), out.add(i * n_k));
-                panel(s, x, strides, (n_rows - i).min(width), n_k, width, out);
-            }
-        }
-    }
-}
-
-/// Packs `panel` rows of a matrix side by side: out[k * panel + i] = x[i, k], for k in
-/// 0..n_k, with rows `n_rows..panel` zero. Element (i, k) of x is at `x + i * row + k * step`.
-///
-/// # Safety
-/// The elements of x must be valid for reading and `n_k * panel` of `out` for writing.
-#[inline(always)]
-unsafe fn panel<S: Simd, E: Element>(
-    s: S,
-    x: *const E,
-    [row, step]: [usize; 2],
-    n_rows: usize,
-    n_k: usize,
-    panel: usize,
-    out: *mut f32,
-) {
-    // SAFETY: the caller vouches for the elements; all indices stay within n_rows, n_k and panel.
-    unsafe {
-        if row == 1 && panel.is_multiple_of(S::LANES) {
-            for k in 0..n_k {
-                let (x, out) = (x.add(k * step), out.add(k * panel));
-                // The next but few rows of x; a strided walk is not prefetched by itself.
-                s.prefetch(x.wrapping_add(AHEAD * step));
-                for i in (0..panel).step_by(S::LANES) {
-                    let v = if i + S::LANES <= n_rows {
-                        E::load(s, x.add(i))
-                    } else {
-                        load_partial(s, x.wrapping_add(i), n_rows.saturating_sub(i))
-                    };
-                    s.store(out.add(i), v);
+        if row == 1 && width.is_multiple_of(S::LANES) {
+            for k0 in (0..n_k).step_by(STEPS) {
+                for i in (0..n_rows).step_by(width) {
+                    for k in k0..(k0 + STEPS).min(n_k) {
+                        // SAFETY: whoever makes a `Pack` vouches for x, and for n_rows rounded up to
+                        // whole panels times n_k elements of `out`.
+                        unsafe {
+                            let (x, out) = (x.add(k * step + i), out.add(i * n_k + k * width));
+                            s.prefetch(x.wrapping_add(STEPS * step));
+                            run_of_rows(s, x, (n_rows - i).min(width), width, out);
+                        }
+                    }
                 }
             }
             return;
         }
-        for i in 0..n_rows {
-            for k in 0..n_k {
-                *out.add(k * panel + i) = (*x.add(i * row + k * step)).to_f32();
-            }
-        }
-        for i in n_rows..panel {
-            for k in 0..n_k {
-                *out.add(k * panel + i) = 0.0;
+        for i in (0..n_rows).step_by(width) {
+            let there = (n_rows - i).min(width);
+            for j in 0..width {
+                for k in 0..n_k {
+                    // SAFETY: as above; rows past `there` are not read.
+                    unsafe {
+                        let v = if j < there {
+                            (*x.add((i + j) * row + k * step)).to_f32()
+                        } else {
+                            0.0
+                        };
+                        *out.add(i * n_k + k * width + j) = v;
+                    }
+                }
             }
         }
     }
 }
 
-/// Rows that a packing loop prefetches ahead.
-const AHEAD: usize = 8;
+/// `n` contiguous elements, and zeros up to `width`, a multiple of LANES.
+///
+/// # Safety
+/// x must be valid for `n` elements, `out` for `width`.
+#[inline(always)]
+unsafe fn run_of_rows<S: Simd, E: Element>(
+    s: S,
+    x: *const E,
+    n: usize,
+    width: usize,
+    out: *mut f32,
+) {
+    for i in (0..width).step_by(S::LANES) {
+        // SAFETY: the caller's duty; what is read is below n.
+        unsafe {
+            let v = if i + S::LANES <= n {
+                E::load(s, x.add(i))
+            } else {
+                load_partial(s, x.wrapping_add(i), n.saturating_sub(i))
+            };
+            s.store(out.add(i), v);
+        }
+    }
+}
