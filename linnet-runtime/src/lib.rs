@@ -9,6 +9,7 @@ extern crate self as linnet_runtime;
 
 pub mod block;
 pub mod call;
+pub mod card;
 pub mod descriptor;
 pub mod device;
 pub mod dim;
@@ -25,7 +26,6 @@ mod plan;
 pub mod shape;
 pub mod storage;
 pub mod tensor;
-pub mod card;
 pub mod weights;
 
 pub use block::{Block, Op, StaticArg};

@@ -178,8 +178,7 @@ fn emit_alias(card: &Card, model: &BlockDecl, checkpoint: &Checkpoint, code: &mu
     }
     line!(
         code,
-        "\n/// [`{}`]({}) with the dimensions of `{}`.",
-        model.name,
+        "\n/// [`{}`] with the dimensions of `{}`.",
         path(card),
         checkpoint.name
     );
@@ -211,8 +210,7 @@ fn emit_dyn_alias(card: &Card, model: &BlockDecl, alias: &str, code: &mut String
     }
     line!(
         code,
-        "\n/// [`{}`]({}) of any size: its dimensions are known when it is loaded.",
-        model.name,
+        "\n/// [`{}`] of any size: its dimensions are known when it is loaded.",
         path(card)
     );
     line!(
