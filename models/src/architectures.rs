@@ -12,8 +12,10 @@ pub(crate) struct Architecture {
 }
 
 /// All of them. A new model is a line here and a module beside `gpt2_model`.
-static ARCHITECTURES: [Architecture; 1] =
-    [Architecture { model_type: "gpt2", load: gpt2_model::load }];
+static ARCHITECTURES: [Architecture; 1] = [Architecture {
+    model_type: "gpt2",
+    load: gpt2_model::load,
+}];
 
 /// The names in [`ARCHITECTURES`], for messages.
 static MODEL_TYPES: [&str; 1] = ["gpt2"];
@@ -42,17 +44,20 @@ pub(crate) fn of(files: &CheckpointFiles) -> Result<&'static Architecture> {
         file: files.name_of("config.json"),
         message: message.to_owned(),
     };
-    let config = files.read_json("config.json")?.ok_or_else(|| config_error("is not there"))?;
+    let config = files
+        .read_json("config.json")?
+        .ok_or_else(|| config_error("is not there"))?;
     let found = config["model_type"]
         .as_str()
         .ok_or_else(|| config_error("it has no model_type, which names the architecture"))?;
-    ARCHITECTURES.iter().find(|known| known.model_type == found).ok_or_else(|| {
-        Error::UnknownModelType {
+    ARCHITECTURES
+        .iter()
+        .find(|known| known.model_type == found)
+        .ok_or_else(|| Error::UnknownModelType {
             file: files.name_of("config.json"),
             found: found.to_owned(),
             supported: &MODEL_TYPES,
-        }
-    })
+        })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #[derive(Debug)]
 pub struct Bundled {
     name: &'static str,
+    config: &'static str,
     files: &'static [(&'static str, &'static [u8])],
     weights: &'static [u8],
 }
@@ -13,18 +14,22 @@ pub struct Bundled {
 #[repr(C, align(64))]
 struct Aligned<Bytes: ?Sized>(Bytes);
 
-static TALES_GPT2_WEIGHTS: &Aligned<[u8]> =
-    &Aligned(*include_bytes!("../checkpoints/tales-gpt2/model.safetensors"));
+static TALES_GPT2_WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!(
+    "../checkpoints/tales-gpt2/model.safetensors"
+));
 
 static BUNDLED: [Bundled; 1] = [Bundled {
     name: "tales-gpt2",
+    config: include_str!("../checkpoints/tales-gpt2/config.json"),
     files: &[
-        ("config.json", include_bytes!("../checkpoints/tales-gpt2/config.json")),
         (
             "generation_config.json",
             include_bytes!("../checkpoints/tales-gpt2/generation_config.json"),
         ),
-        ("tokenizer.json", include_bytes!("../checkpoints/tales-gpt2/tokenizer.json")),
+        (
+            "tokenizer.json",
+            include_bytes!("../checkpoints/tales-gpt2/tokenizer.json"),
+        ),
         (
             "tokenizer_config.json",
             include_bytes!("../checkpoints/tales-gpt2/tokenizer_config.json"),
@@ -49,9 +54,20 @@ impl Bundled {
         self.name
     }
 
+    /// The text of its `config.json`.
+    pub fn config(&self) -> &'static str {
+        self.config
+    }
+
     /// One of its small files, by the name that the Hub gives it.
     pub fn file(&self, name: &str) -> Option<&'static [u8]> {
-        self.files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| *bytes)
+        if name == "config.json" {
+            return Some(self.config.as_bytes());
+        }
+        self.files
+            .iter()
+            .find(|(file, _)| *file == name)
+            .map(|(_, bytes)| *bytes)
     }
 
     /// Its weights: a safetensors file, at an address divisible by 64.

@@ -41,11 +41,15 @@ impl CheckpointFiles {
     ///
     /// [`Error::Config`] when it is not JSON, [`Error::Io`] when it cannot be read.
     pub fn read_json(&self, name: &str) -> Result<Option<serde_json::Value>> {
-        let Some(bytes) = self.read(name)? else { return Ok(None) };
-        serde_json::from_slice(&bytes).map(Some).map_err(|e| Error::Config {
-            file: self.name_of(name),
-            message: format!("is not valid JSON: {e}"),
-        })
+        let Some(bytes) = self.read(name)? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|e| Error::Config {
+                file: self.name_of(name),
+                message: format!("is not valid JSON: {e}"),
+            })
     }
 
     /// The folder, where there is one.

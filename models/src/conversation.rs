@@ -91,7 +91,9 @@ impl Conversation {
         logits: &mut Vec<f32>,
     ) -> Result<bool> {
         if model.batch() != 1 {
-            return Err(Error::BatchedConversation { batch: model.batch() });
+            return Err(Error::BatchedConversation {
+                batch: model.batch(),
+            });
         }
         if self.tokens.is_empty() {
             return Err(Error::EmptyPrompt);
@@ -124,7 +126,11 @@ impl Conversation {
         match self.tokens[self.cached..].iter().position(out_of_range) {
             Some(at) => {
                 let index = self.cached + at;
-                Err(Error::TokenOutOfRange { id: self.tokens[index].into(), index, vocab })
+                Err(Error::TokenOutOfRange {
+                    id: self.tokens[index].into(),
+                    index,
+                    vocab,
+                })
             }
             None => Ok(()),
         }

@@ -11,9 +11,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    //RT /// The runtime refused something: weights, shapes, token ids or positions.
-    //RT #[error(transparent)]
-    //RT Runtime(#[from] linnet_runtime::Error),
+    /// The runtime refused something: weights, shapes, token ids or positions.
+    #[error(transparent)]
+    Runtime(#[from] linnet_runtime::Error),
 
     /// A checkpoint could not be fetched from the Hub or found in its cache.
     #[error(transparent)]
@@ -157,6 +157,15 @@ pub enum Error {
         vocab: usize,
     },
 
+    /// More positions than the model has.
+    #[error("room for {asked} positions is asked for, but the model has {limit} positions")]
+    TooManyPositions {
+        /// The positions asked for.
+        asked: usize,
+        /// The model's own limit.
+        limit: usize,
+    },
+
     /// A conversation needs a model loaded for one sequence.
     #[error("the model is loaded for {batch} sequences at once; a conversation needs a batch of 1")]
     BatchedConversation {
@@ -176,6 +185,10 @@ impl Error {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 }

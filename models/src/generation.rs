@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Result;
 use crate::cancellation::Cancellation;
 use crate::sampling::{Sampler, Sampling};
 use crate::stop::StopStrings;
 use crate::text_model::TextModel;
 use crate::tokenizer::TextStream;
-use crate::Result;
 
 /// How a text is written, and when it ends.
 #[derive(Debug, Clone)]
@@ -87,12 +87,19 @@ impl Statistics {
 
     /// Generated tokens per second, not counting the first, which waited for the prompt.
     pub fn tokens_per_second(&self) -> f64 {
-        per_second(self.generated_tokens.saturating_sub(1), self.generation_time)
+        per_second(
+            self.generated_tokens.saturating_sub(1),
+            self.generation_time,
+        )
     }
 }
 
 fn per_second(count: usize, time: Duration) -> f64 {
-    if count == 0 || time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+    if count == 0 || time.is_zero() {
+        0.0
+    } else {
+        count as f64 / time.as_secs_f64()
+    }
 }
 
 /// A text in the making; an iterator over its pieces.
@@ -133,7 +140,10 @@ impl<'a> Generation<'a> {
             finished: None,
             started: Instant::now(),
             first_token: None,
-            statistics: Statistics { prompt_tokens, ..Statistics::default() },
+            statistics: Statistics {
+                prompt_tokens,
+                ..Statistics::default()
+            },
             options,
         })
     }
@@ -221,7 +231,9 @@ impl Iterator for Generation<'_> {
     type Item = Result<String>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_piece().map(|piece| piece.map(str::to_owned)).transpose()
+        self.next_piece()
+            .map(|piece| piece.map(str::to_owned))
+            .transpose()
     }
 }
 

@@ -1,13 +1,129 @@
 //! GPT-2 behind [`LanguageModel`].
 
-use gpt2::model::Model;
-use linnet_runtime::{Const, Dim, Dyn, ErasedTensor, Float, Shape, Tensor, bf16, f16};
+use gpt2::{CARD, DistilGpt2, Gpt2, Gpt2Dyn, Gpt2Large, Gpt2Medium, Gpt2Xl, Model};
+use linnet_runtime::card::{self, Choices, Loaded, Source};
+use linnet_runtime::weights::GenericValues;
+use linnet_runtime::{
+    Block, Const, Device, Dim, Dyn, ErasedTensor, Float, Shape, Tensor, bf16, f16,
+};
 
+use crate::checkpoint_files::CheckpointFiles;
+use crate::load::{FloatType, LoadOptions};
 use crate::model::{LanguageModel, Logits};
 use crate::{Error, Result};
 
+/// Loads a checkpoint whose `model_type` is `gpt2`.
+pub(crate) fn load(
+    files: &CheckpointFiles,
+    options: &LoadOptions,
+) -> Result<Box<dyn LanguageModel>> {
+    match options.dtype {
+        FloatType::F32 => load_as::<f32>(files, options),
+        FloatType::Bf16 => load_as::<bf16>(files, options),
+        FloatType::F16 => load_as::<f16>(files, options),
+    }
+}
+
+/// Loads it with the dimensions of a known checkpoint, or any others.
+fn load_as<T: Float>(
+    files: &CheckpointFiles,
+    options: &LoadOptions,
+) -> Result<Box<dyn LanguageModel>> {
+    let mut choices = Choices::new().batch(options.batch);
+    let values = config_values::<T>(files, &choices)?;
+    if let Some(asked) = options.max_positions {
+        let limit = values.dim("MaxPositions").unwrap_or(usize::MAX);
+        if asked > limit {
+            return Err(Error::TooManyPositions { asked, limit });
+        }
+        choices = choices.max_seq(asked);
+    }
+    let source = source(files)?;
+    let known = CARD.checkpoint_matching(&values);
+    let device = match options.threads {
+        Some(threads) => Device::cpu_with_threads(threads)?,
+        None => Device::cpu()?,
+    };
+    let options = card::LoadOptions {
+        choices,
+        device: Some(device),
+        numerics: options.numerics,
+    };
+    match known.map(|known| known.alias) {
+        Some("Gpt2") => read::<Gpt2<Dyn, Dyn, T>>(source, &options).and_then(boxed),
+        Some("Gpt2Medium") => read::<Gpt2Medium<Dyn, Dyn, T>>(source, &options).and_then(boxed),
+        Some("Gpt2Large") => read::<Gpt2Large<Dyn, Dyn, T>>(source, &options).and_then(boxed),
+        Some("Gpt2Xl") => read::<Gpt2Xl<Dyn, Dyn, T>>(source, &options).and_then(boxed),
+        Some("DistilGpt2") => read::<DistilGpt2<Dyn, Dyn, T>>(source, &options).and_then(boxed),
+        _ => read::<Gpt2Dyn<T>>(source, &options).and_then(boxed),
+    }
+}
+
+fn source(files: &CheckpointFiles) -> Result<Source> {
+    match files {
+        CheckpointFiles::Folder(folder) => Ok(Source::Path(folder.clone())),
+        CheckpointFiles::Bundled(bundled) => Ok(Source::Embedded {
+            name: bundled.name(),
+            config: bundled.config(),
+            weights: bundled.weights(),
+        }),
+    }
+}
+
+/// The model's dimensions by `config.json`.
+fn config_values<T: Float>(files: &CheckpointFiles, choices: &Choices) -> Result<GenericValues> {
+    let origin = files.name_of("config.json");
+    let config = files.read_json("config.json")?.unwrap_or_default();
+    let bound = CARD
+        .bind(
+            Gpt2Dyn::<T>::DESCRIPTOR,
+            &config,
+            &origin,
+            choices,
+            &Gpt2Dyn::<T>::generic_args(),
+        )
+        .map_err(linnet_runtime::Error::from)?;
+    Ok(bound.values)
+}
+
+fn read<M: Block>(source: Source, options: &card::LoadOptions) -> Result<Loaded<M>> {
+    Ok(card::load_reported::<M>(source, &CARD, options)?)
+}
+
+#[expect(
+    clippy::type_complexity,
+    reason = "the model's type has a generic for each of its dimensions"
+)]
+fn boxed<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>(
+    loaded: Loaded<Model<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>>,
+) -> Result<Box<dyn LanguageModel>>
+where
+    Vocab: Dim,
+    MaxPositions: Dim,
+    H: Dim,
+    Heads: Dim,
+    Layers: Dim,
+    Batch: Dim,
+    MaxSeq: Dim,
+    T: Float,
+{
+    let values = &loaded.manifest.values;
+    let dim = |name: &str| {
+        values
+            .dim(name)
+            .ok_or_else(|| Error::Other(format!("the model has no dimension {name}")))
+    };
+    let sizes = Sizes {
+        vocab: dim("Vocab")?,
+        batch: dim("Batch")?,
+        max_positions: dim("MaxSeq")?,
+        parameters: loaded.manifest.n_parameters(),
+    };
+    Ok(Box::new(Adapter::new(loaded.model, sizes)?))
+}
+
 /// A GPT-2 of some dimensions and number format.
-pub(crate) struct Gpt2<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
+struct Adapter<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
 where
     Vocab: Dim,
     MaxPositions: Dim,
@@ -29,15 +145,15 @@ where
 
 /// What callers ask about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
-    pub(crate) vocab: usize,
-    pub(crate) batch: usize,
-    pub(crate) max_positions: usize,
-    pub(crate) parameters: usize,
+struct Sizes {
+    vocab: usize,
+    batch: usize,
+    max_positions: usize,
+    parameters: usize,
 }
 
 impl<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
-    Gpt2<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
+    Adapter<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
 where
     Vocab: Dim,
     MaxPositions: Dim,
@@ -49,7 +165,7 @@ where
     T: Float,
 {
     /// Wraps a loaded model, whose sizes are given.
-    pub(crate) fn new(
+    fn new(
         model: Model<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>,
         sizes: Sizes,
     ) -> Result<Self> {
@@ -76,7 +192,9 @@ where
         if values == rows {
             return Ok(());
         }
-        Err(Error::Other(format!("{what}: {values} values, expected one for each of {rows} rows")))
+        Err(Error::Other(format!(
+            "{what}: {values} values, expected one for each of {rows} rows"
+        )))
     }
 
     /// Keeps a result as f32.
@@ -100,13 +218,16 @@ fn copy_as_f32(tensor: &ErasedTensor, out: &mut Vec<f32>) -> Result<()> {
     } else if let Some(values) = tensor.as_slice::<f16>() {
         out.extend(values.iter().map(|value| value.to_f32()));
     } else {
-        return Err(Error::Other(format!("logits of dtype {} cannot be read", tensor.dtype())));
+        return Err(Error::Other(format!(
+            "logits of dtype {} cannot be read",
+            tensor.dtype()
+        )));
     }
     Ok(())
 }
 
 impl<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T> LanguageModel
-    for Gpt2<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
+    for Adapter<Vocab, MaxPositions, H, Heads, Layers, Batch, MaxSeq, T>
 where
     Vocab: Dim,
     MaxPositions: Dim,

@@ -17,13 +17,16 @@
 //!
 //! The programs `chat` and `logits` are made of nothing else.
 
+mod architectures;
 mod bundled;
 mod cancellation;
 mod checkpoint_files;
 mod conversation;
 mod error;
 mod generation;
+mod gpt2_model;
 pub mod hub;
+mod load;
 mod memory;
 mod model;
 mod sampling;
@@ -40,6 +43,7 @@ pub use checkpoint_files::CheckpointFiles;
 pub use conversation::Conversation;
 pub use error::{Error, Result};
 pub use generation::{FinishReason, GenerateOptions, Generation, Statistics};
+pub use load::{FloatType, LoadOptions, Numerics, load, load_model};
 pub use memory::peak_memory_bytes;
 pub use model::{LanguageModel, Logits};
 pub use sampling::{Sampler, Sampling};

@@ -143,14 +143,21 @@ fn fetch(repo: &RepoId, options: &LoadOptions) -> Result<CheckpointFiles> {
     let mut settings = Settings::from_environment()?;
     settings.offline |= options.offline;
     settings.progress = options.progress;
-    let folder = Hub::new(settings).fetch(repo, &options.revision).map_err(|error| match error {
-        // A path that was mistyped looks like a Hub id.
-        HubError::Status { url, status: status @ (401 | 404), meaning } => HubError::Status {
-            url,
-            status,
-            meaning: format!("{meaning}; there is no folder of that name here either"),
-        },
-        error => error,
-    })?;
+    let folder =
+        Hub::new(settings)
+            .fetch(repo, &options.revision)
+            .map_err(|error| match error {
+                // A path that was mistyped looks like a Hub id.
+                HubError::Status {
+                    url,
+                    status: status @ (401 | 404),
+                    meaning,
+                } => HubError::Status {
+                    url,
+                    status,
+                    meaning: format!("{meaning}; there is no folder of that name here either"),
+                },
+                error => error,
+            })?;
     Ok(CheckpointFiles::Folder(folder))
 }

@@ -7,7 +7,11 @@ pub fn peak_memory_bytes() -> Option<u64> {
     use nix::sys::resource::{UsageWho, getrusage};
     let peak = u64::try_from(getrusage(UsageWho::RUSAGE_SELF).ok()?.max_rss()).ok()?;
     // Apple's systems count bytes, the others kilobytes.
-    Some(if cfg!(target_vendor = "apple") { peak } else { peak * 1024 })
+    Some(if cfg!(target_vendor = "apple") {
+        peak
+    } else {
+        peak * 1024
+    })
 }
 
 /// The most memory that this process held at a time, in bytes. `None` where

@@ -36,22 +36,36 @@ impl StopStrings {
                 expected: "at least one character",
             });
         }
-        Ok(Self { stops: stops.to_vec(), ..Self::default() })
+        Ok(Self {
+            stops: stops.to_vec(),
+            ..Self::default()
+        })
     }
 
     /// Takes the next text and returns what of it, and of what was held, is certain.
     pub fn push(&mut self, text: &str) -> Watched<'_> {
         self.out.clear();
         self.held.push_str(text);
-        if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop)).min() {
+        if let Some(at) = self
+            .stops
+            .iter()
+            .filter_map(|stop| self.held.find(stop))
+            .min()
+        {
             self.out.push_str(&self.held[..at]);
             self.held.clear();
-            return Watched { text: &self.out, stopped: true };
+            return Watched {
+                text: &self.out,
+                stopped: true,
+            };
         }
         let certain = self.held.len() - self.longest_beginning();
         self.out.push_str(&self.held[..certain]);
         self.held.drain(..certain);
-        Watched { text: &self.out, stopped: false }
+        Watched {
+            text: &self.out,
+            stopped: false,
+        }
     }
 
     /// Ends the text: what was held back is no stop string.
@@ -67,7 +81,11 @@ impl StopStrings {
         let first = self.held.len().saturating_sub(longest.saturating_sub(1));
         (first..self.held.len())
             .filter(|&at| self.held.is_char_boundary(at))
-            .find(|&at| self.stops.iter().any(|stop| stop.starts_with(&self.held[at..])))
+            .find(|&at| {
+                self.stops
+                    .iter()
+                    .any(|stop| stop.starts_with(&self.held[at..]))
+            })
             .map_or(0, |at| self.held.len() - at)
     }
 }
@@ -94,7 +112,11 @@ mod tests {
     fn without_stop_strings_everything_passes() {
         assert_eq!(
             watch(&[], &["a", "", "b"]),
-            (vec!["a".into(), String::new(), "b".into()], false, String::new())
+            (
+                vec!["a".into(), String::new(), "b".into()],
+                false,
+                String::new()
+            )
         );
     }
 
@@ -118,11 +140,17 @@ mod tests {
     fn any_split_stops_at_the_same_place() {
         let text = "aé🦔aé🦔b and more";
         let stop = ["é🦔b"];
-        let boundaries: Vec<usize> = (0..=text.len()).filter(|&i| text.is_char_boundary(i)).collect();
+        let boundaries: Vec<usize> = (0..=text.len())
+            .filter(|&i| text.is_char_boundary(i))
+            .collect();
         for &i in &boundaries {
             for &j in boundaries.iter().filter(|&&j| j >= i) {
                 let (outs, stopped, _) = watch(&stop, &[&text[..i], &text[i..j], &text[j..]]);
-                assert_eq!((outs.concat().as_str(), stopped), ("aé🦔a", true), "{i} {j}");
+                assert_eq!(
+                    (outs.concat().as_str(), stopped),
+                    ("aé🦔a", true),
+                    "{i} {j}"
+                );
             }
         }
     }
@@ -130,6 +158,9 @@ mod tests {
     #[test]
     fn an_empty_stop_string_is_refused() {
         let error = StopStrings::new(&[String::new()]).unwrap_err();
-        assert_eq!(error.to_string(), "a stop string is empty, but must be at least one character");
+        assert_eq!(
+            error.to_string(),
+            "a stop string is empty, but must be at least one character"
+        );
     }
 }

@@ -62,7 +62,9 @@ impl TestModel {
     fn take_in(&mut self, row: usize, tokens: &[i32], pos: usize) -> Result<()> {
         let end = pos + tokens.len();
         if tokens.is_empty() || end > self.max_positions {
-            return Err(Error::Other(format!("positions {pos}..{end} are out of range")));
+            return Err(Error::Other(format!(
+                "positions {pos}..{end} are out of range"
+            )));
         }
         self.cache[row][pos..end].copy_from_slice(tokens);
         let mut logits = Self::logits_after(self.vocab, &self.cache[row][..end]);
@@ -104,7 +106,8 @@ impl LanguageModel for TestModel {
         self.logits.clear();
         for row in tokens.chunks(tokens.len() / rows) {
             for end in 1..=row.len() {
-                self.logits.append(&mut Self::logits_after(self.vocab, &row[..end]));
+                self.logits
+                    .append(&mut Self::logits_after(self.vocab, &row[..end]));
             }
         }
         Ok(self.output())

@@ -35,7 +35,12 @@ impl TextModel {
     /// [`Error::VocabularyTooLarge`] when the tokenizer has ids that the model has not.
     pub fn new(model: Box<dyn LanguageModel>, tokenizer: Tokenizer) -> Result<Self> {
         tokenizer.check_vocab(model.vocab())?;
-        Ok(Self { model, tokenizer, conversation: Conversation::new(), logits: Vec::new() })
+        Ok(Self {
+            model,
+            tokenizer,
+            conversation: Conversation::new(),
+            logits: Vec::new(),
+        })
     }
 
     /// Writes on from `prompt`, forgetting what came before.
@@ -59,7 +64,10 @@ impl TextModel {
         let mut tokens = self.tokenizer.encode(text)?;
         if self.conversation.tokens().is_empty() && (tokens.is_empty() || self.tokenizer.adds_bos())
         {
-            let start = self.tokenizer.bos().or(self.tokenizer.eos().first().copied());
+            let start = self
+                .tokenizer
+                .bos()
+                .or(self.tokenizer.eos().first().copied());
             match start {
                 Some(start) => tokens.insert(0, start),
                 None if tokens.is_empty() => return Err(Error::EmptyPrompt),
@@ -111,7 +119,8 @@ impl TextModel {
 
     /// Sends pending tokens through the model; false when cancelled.
     pub(crate) fn advance(&mut self, cancellation: &Cancellation) -> Result<bool> {
-        self.conversation.advance(self.model.as_mut(), cancellation, &mut self.logits)
+        self.conversation
+            .advance(self.model.as_mut(), cancellation, &mut self.logits)
     }
 
     pub(crate) fn logits_and_context(&self) -> (&[f32], &[i32]) {

@@ -21,8 +21,13 @@ fn a_prompt_is_continued_and_nothing_else_is_printed() {
     assert!(text.ends_with('\n'));
     // Words of a fairy tale, at least a sentence's worth.
     assert!(text.split_whitespace().count() > 15, "{text}");
-    let words = ["the", "and", "a", "he", "was", "to", "his", "who", "had", "of"];
-    let known = text.split_whitespace().filter(|word| words.contains(word)).count();
+    let words = [
+        "the", "and", "a", "he", "was", "to", "his", "who", "had", "of",
+    ];
+    let known = text
+        .split_whitespace()
+        .filter(|word| words.contains(word))
+        .count();
     assert!(known >= 5, "{text}");
     assert_eq!(stdout(&chat(&greedy("40"), b"")), text);
 }
@@ -40,7 +45,10 @@ fn a_pipe_is_a_prompt() {
 #[test]
 fn a_seed_repeats_the_text() {
     let text = |seed: &'static str| {
-        stdout(&chat(&["--prompt", BEGINNING, "--max-tokens", "20", "--seed", seed], b""))
+        stdout(&chat(
+            &["--prompt", BEGINNING, "--max-tokens", "20", "--seed", seed],
+            b"",
+        ))
     };
     assert_eq!(text("7"), text("7"));
     assert_ne!(text("7"), text("8"));
@@ -49,7 +57,11 @@ fn a_seed_repeats_the_text() {
 #[test]
 fn threads_and_numerics_choose_the_same_words() {
     let expected = stdout(&chat(&greedy("8"), b""));
-    for flags in [&["--threads", "1"][..], &["--threads", "2"], &["--numerics", "exact"]] {
+    for flags in [
+        &["--threads", "1"][..],
+        &["--threads", "2"],
+        &["--numerics", "exact"],
+    ] {
         let arguments = [&greedy("8")[..], flags].concat();
         assert_eq!(stdout(&chat(&arguments, b"")), expected, "{flags:?}");
     }
@@ -65,7 +77,13 @@ fn statistics_are_on_standard_error() {
     let output = chat(&[&greedy("10")[..], &["--stats"]].concat(), b"");
     assert_eq!(stdout(&output), quiet);
     let line = stderr(&output);
-    for part in ["[load ", "first token after ", "10 tokens in ", " tokens/s)", "peak memory "] {
+    for part in [
+        "[load ",
+        "first token after ",
+        "10 tokens in ",
+        " tokens/s)",
+        "peak memory ",
+    ] {
         assert!(line.contains(part), "{line}");
     }
 }
@@ -75,7 +93,10 @@ fn a_stop_string_ends_the_text() {
     let whole = stdout(&chat(&greedy("40"), b""));
     let word = whole.split_whitespace().nth(6).unwrap();
     let text = stdout(&chat(&[&greedy("40")[..], &["--stop", word]].concat(), b""));
-    assert_eq!(text.trim_end(), whole[..whole.find(word).unwrap()].trim_end());
+    assert_eq!(
+        text.trim_end(),
+        whole[..whole.find(word).unwrap()].trim_end()
+    );
     assert!(!text.contains(word));
 }
 
@@ -89,15 +110,31 @@ fn an_empty_prompt_begins_a_tale() {
 
 #[test]
 fn more_text_than_positions() {
-    let arguments = ["--greedy", "--max-tokens", "600", "--context", "64", "--prompt", BEGINNING];
+    let arguments = [
+        "--greedy",
+        "--max-tokens",
+        "600",
+        "--context",
+        "64",
+        "--prompt",
+        BEGINNING,
+    ];
     let output = chat(&arguments, b"");
     assert!(stdout(&output).split_whitespace().count() > 100);
-    assert!(stderr(&output).contains("longer than the model's 64 positions"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("longer than the model's 64 positions"),
+        "{}",
+        stderr(&output)
+    );
 
     let long = "The King rode out to the forest. ".repeat(3000);
     let output = chat(&["--greedy", "--max-tokens", "5"], long.as_bytes());
     assert!(stdout(&output).trim().len() > 3);
-    assert!(stderr(&output).contains("were forgotten on the way"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("were forgotten on the way"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -113,7 +150,10 @@ fn a_reader_that_has_enough_ends_it_quietly() {
     out.read_exact(&mut [0; 20]).unwrap();
     drop(out);
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(
+        (output.status.code(), stderr(&output).as_str()),
+        (Some(0), "")
+    );
 }
 
 #[test]
@@ -127,12 +167,21 @@ fn a_folder_is_a_model() {
 #[test]
 fn flags_out_of_range_are_refused() {
     let cases: [(&[&str], &str); 12] = [
-        (&["--temperature", "-1"], "the temperature is -1, but must be 0"),
+        (
+            &["--temperature", "-1"],
+            "the temperature is -1, but must be 0",
+        ),
         (&["--temperature", "nan"], "the temperature is NaN"),
-        (&["--top-p", "0"], "top-p is 0, but must be above 0 and at most 1"),
+        (
+            &["--top-p", "0"],
+            "top-p is 0, but must be above 0 and at most 1",
+        ),
         (&["--top-p", "1.5"], "top-p is 1.5"),
         (&["--min-p", "2"], "min-p is 2, but must be from 0 to 1"),
-        (&["--repetition-penalty", "0.5"], "the repetition penalty is 0.5, but must be at least 1"),
+        (
+            &["--repetition-penalty", "0.5"],
+            "the repetition penalty is 0.5, but must be at least 1",
+        ),
         (&["--stop", ""], "a stop string is empty"),
         (&["--threads", "0"], "0 is not in 1..=65535"),
         (&["--context", "0"], "0 is not in 1.."),
@@ -164,9 +213,15 @@ fn models_that_are_not_there() {
 #[test]
 fn a_checkpoint_without_a_tokenizer_says_so() {
     let folder = fixture("tiny-gpt2");
-    let message = failure(&chat(&["--prompt", "x", "--model", folder.to_str().unwrap()], b""));
+    let message = failure(&chat(
+        &["--prompt", "x", "--model", folder.to_str().unwrap()],
+        b"",
+    ));
     assert!(message.contains("no tokenizer in "), "{message}");
-    assert!(message.contains("neither tokenizer.json nor vocab.json with merges.txt"), "{message}");
+    assert!(
+        message.contains("neither tokenizer.json nor vocab.json with merges.txt"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -175,19 +230,33 @@ fn a_tokenizer_of_another_model_is_refused() {
     for name in ["config.json", "model.safetensors"] {
         std::fs::copy(fixture("tiny-gpt2").join(name), folder.path().join(name)).unwrap();
     }
-    std::fs::copy(tales().join("tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    std::fs::copy(
+        tales().join("tokenizer.json"),
+        folder.path().join("tokenizer.json"),
+    )
+    .unwrap();
     let model = folder.path().to_str().unwrap();
     let message = failure(&chat(&["--prompt", "x", "--model", model], b""));
-    assert!(message.contains("ids up to 4095, the model only has embeddings for 0 to 256"), "{message}");
+    assert!(
+        message.contains("ids up to 4095, the model only has embeddings for 0 to 256"),
+        "{message}"
+    );
 }
 
 #[test]
 fn another_architecture_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("config.json"), r#"{"model_type": "llama"}"#).unwrap();
+    std::fs::write(
+        folder.path().join("config.json"),
+        r#"{"model_type": "llama"}"#,
+    )
+    .unwrap();
     let model = folder.path().to_str().unwrap();
     let message = failure(&chat(&["--prompt", "x", "--model", model], b""));
-    assert!(message.contains("model_type is \"llama\", which is not supported"), "{message}");
+    assert!(
+        message.contains("model_type is \"llama\", which is not supported"),
+        "{message}"
+    );
     std::fs::write(folder.path().join("config.json"), "{}").unwrap();
     let message = failure(&chat(&["--prompt", "x", "--model", model], b""));
     assert!(message.contains("it has no model_type"), "{message}");
@@ -223,13 +292,22 @@ fn offline_says_what_is_needed() {
 #[test]
 fn input_that_is_no_text() {
     let message = failure(&chat(&[], b"Once \xFF upon"));
-    assert!(message.contains("standard input is not UTF-8 text: byte 5"), "{message}");
+    assert!(
+        message.contains("standard input is not UTF-8 text: byte 5"),
+        "{message}"
+    );
 }
 
 #[test]
 fn help_has_examples() {
     let text = stdout(&chat(&["--help"], b""));
-    for part in ["Examples:", "--prompt", "HF_HUB_OFFLINE", "Sampling:", "openai-community/gpt2"] {
+    for part in [
+        "Examples:",
+        "--prompt",
+        "HF_HUB_OFFLINE",
+        "Sampling:",
+        "openai-community/gpt2",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     assert!(stdout(&chat(&["--version"], b"")).starts_with("chat "));

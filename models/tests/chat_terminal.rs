@@ -13,12 +13,16 @@ const CTRL_D: &str = "\x04";
 #[test]
 fn a_conversation() {
     let mut chat = Terminal::start(&["--seed", "3", "--max-tokens", "60"]);
-    chat.expect("tales-gpt2: gpt2, 3.5 million parameters, 512 positions");
+    chat.expect("tales-gpt2: gpt2, 3.6 million parameters, 512 positions");
     chat.prompt();
     chat.send("Once upon a time there was\r");
     let first = chat.prompt();
     // It streams: the text came in many pieces.
-    assert!(chat.reads_since_prompt() > 10, "{} reads: {first}", chat.reads_since_prompt());
+    assert!(
+        chat.reads_since_prompt() > 10,
+        "{} reads: {first}",
+        chat.reads_since_prompt()
+    );
     assert!(first.split_whitespace().count() > 20, "{first}");
     assert!(first.contains("(Enter lets it go on)"), "{first}");
 
@@ -29,7 +33,10 @@ fn a_conversation() {
     chat.send("/help\r");
     assert!(chat.prompt().contains("/reset   forget the text so far"));
     chat.send("/nonsense now\r");
-    assert!(chat.prompt().contains("there is no command /nonsense; /help lists them"));
+    assert!(
+        chat.prompt()
+            .contains("there is no command /nonsense; /help lists them")
+    );
 
     // After a reset the same seed does not matter: the turn's own number does,
     // and the text begins anew.
@@ -64,6 +71,11 @@ fn emoji_and_other_scripts_are_pasted() {
     chat.prompt();
     chat.send_bytes(b"half \xF0\x9F");
     chat.send("\r");
+    assert!(
+        chat.prompt()
+            .contains("that was not UTF-8 text; the line is dropped")
+    );
+    chat.send("whole\r");
     chat.prompt();
     chat.send(CTRL_D);
     assert_eq!(chat.wait(), Some(0));
@@ -76,7 +88,11 @@ fn a_line_of_100_kilobytes() {
     chat.prompt();
     chat.send(&format!("\x1b[200~{line}\x1b[201~\r"));
     let text = chat.prompt();
-    assert!(text.contains("the text no longer fits the model's 512 positions"), "{}", tail(&text));
+    assert!(
+        text.contains("the text no longer fits the model's 512 positions"),
+        "{}",
+        tail(&text)
+    );
     chat.send("And then\r");
     assert!(!chat.prompt().contains("error"));
     chat.send(CTRL_D);
@@ -100,7 +116,11 @@ fn ctrl_c_stops_an_answer_and_twice_leaves() {
     chat.expect(" ");
     chat.send(CTRL_C);
     let text = chat.prompt();
-    assert!(text.contains("(stopped; Ctrl-C again leaves)"), "{}", tail(&text));
+    assert!(
+        text.contains("(stopped; Ctrl-C again leaves)"),
+        "{}",
+        tail(&text)
+    );
     // It goes on as before.
     chat.send("The end was\r");
     chat.entered();
@@ -121,7 +141,11 @@ fn ctrl_c_stops_a_prompt_on_its_way() {
     chat.entered();
     chat.send(CTRL_C);
     let text = chat.prompt();
-    assert!(text.contains("(stopped; Ctrl-C again leaves)"), "{}", tail(&text));
+    assert!(
+        text.contains("(stopped; Ctrl-C again leaves)"),
+        "{}",
+        tail(&text)
+    );
     chat.send(CTRL_D);
     assert_eq!(chat.wait(), Some(0));
 }
@@ -162,7 +186,10 @@ fn a_history_that_cannot_be_kept_is_a_warning() {
         command.env("XDG_DATA_HOME", "/dev/null")
     });
     let text = chat.prompt();
-    assert!(text.contains("warning: no history is kept: cannot create the folder"), "{text}");
+    assert!(
+        text.contains("warning: no history is kept: cannot create the folder"),
+        "{text}"
+    );
     chat.send("Once\r");
     assert!(!chat.prompt().contains("error"));
     chat.send(CTRL_D);

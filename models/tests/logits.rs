@@ -9,14 +9,27 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use support::{failure, fixture, program, run, stderr, stdout};
 
-const ENTRIES: [&str; 5] = ["forward", "prefill", "decode", "decode_rows", "prefill_slots"];
+const ENTRIES: [&str; 5] = [
+    "forward",
+    "prefill",
+    "decode",
+    "decode_rows",
+    "prefill_slots",
+];
 
 /// The stored logits are f32 of another order of summation, of magnitude 1 to 10.
 const TOLERANCE: f32 = 1e-4;
 
 fn logits(model: &Path, tokens: &Path, out: &Path, flags: &[&str]) -> std::process::Output {
     let mut command = program(env!("CARGO_BIN_EXE_logits"));
-    command.arg("--model").arg(model).arg("--tokens").arg(tokens).arg("--out").arg(out).args(flags);
+    command
+        .arg("--model")
+        .arg(model)
+        .arg("--tokens")
+        .arg(tokens)
+        .arg("--out")
+        .arg(out)
+        .args(flags);
     run(&mut command, b"")
 }
 
@@ -26,7 +39,10 @@ fn read(path: &Path, name: &str) -> (Vec<usize>, Vec<f32>) {
     let tensor = file.tensor(name).unwrap();
     assert_eq!(tensor.dtype(), Dtype::F32);
     let (values, _) = tensor.data().as_chunks();
-    (tensor.shape().to_vec(), values.iter().map(|&b| f32::from_le_bytes(b)).collect())
+    (
+        tensor.shape().to_vec(),
+        values.iter().map(|&b| f32::from_le_bytes(b)).collect(),
+    )
 }
 
 fn write(path: &Path, name: &str, dtype: Dtype, shape: &[usize], bytes: &[u8]) {
@@ -43,7 +59,9 @@ fn write_i32(path: &Path, shape: &[usize], ids: &[i32]) {
 fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let difference = |i: &usize| (found[*i] - expected[*i]).abs();
-    let worst = (0..found.len()).max_by(|a, b| difference(a).total_cmp(&difference(b))).unwrap();
+    let worst = (0..found.len())
+        .max_by(|a, b| difference(a).total_cmp(&difference(b)))
+        .unwrap();
     assert!(
         difference(&worst) <= tolerance,
         "{what}: {} at {worst}, expected {}",
@@ -81,12 +99,25 @@ fn numerics_threads_and_token_types() {
     let ids: Vec<i32> = values.iter().map(|&b| i32::from_le_bytes(b)).collect();
     let (_, expected) = read(&golden, "logits");
 
-    let wide: Vec<u8> = ids.iter().flat_map(|&id| i64::from(id).to_le_bytes()).collect();
+    let wide: Vec<u8> = ids
+        .iter()
+        .flat_map(|&id| i64::from(id).to_le_bytes())
+        .collect();
     let tokens_i64 = folder.path().join("tokens.safetensors");
     write(&tokens_i64, "tokens", Dtype::I64, tokens.shape(), &wide);
-    for flags in [&[][..], &["--numerics", "exact"], &["--threads", "1"], &["--threads", "2"]] {
+    for flags in [
+        &[][..],
+        &["--numerics", "exact"],
+        &["--threads", "1"],
+        &["--threads", "2"],
+    ] {
         stdout(&logits(&model, &tokens_i64, &out, flags));
-        assert_close(&format!("{flags:?}"), &read(&out, "logits").1, &expected, TOLERANCE);
+        assert_close(
+            &format!("{flags:?}"),
+            &read(&out, "logits").1,
+            &expected,
+            TOLERANCE,
+        );
     }
     for dtype in ["bf16", "f16"] {
         stdout(&logits(&model, &golden, &out, &["--dtype", dtype]));
@@ -143,10 +174,16 @@ fn tokens_that_cannot_be_used() {
     check("has id 257 at [1, 0], but the vocabulary is 0 to 256");
     write_i32(&tokens, &[1, 2], &[1, -1]);
     check("has id -1 at [0, 1]");
-    write(&tokens, "tokens", Dtype::I64, &[1, 1], &(1i64 << 40).to_le_bytes());
+    write(
+        &tokens,
+        "tokens",
+        Dtype::I64,
+        &[1, 1],
+        &(1i64 << 40).to_le_bytes(),
+    );
     check("has id 1099511627776 at element 0");
     write_i32(&tokens, &[1, 65], &[1; 65]);
-    check("65 positions");
+    check("room for 65 positions is asked for, but the model has 64 positions");
 }
 
 #[test]

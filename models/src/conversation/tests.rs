@@ -23,8 +23,14 @@ fn only_new_tokens_go_through_the_model() {
     advance(&mut conversation, &mut model).unwrap();
     conversation.extend(&[4, 5]);
     let logits = advance(&mut conversation, &mut model).unwrap();
-    assert_eq!(*model.calls.lock().unwrap(), [("prefill", 10, 0), ("decode", 1, 10), ("prefill", 2, 11)]);
-    assert_eq!(logits, TestModel::logits_after(VOCAB, conversation.tokens()));
+    assert_eq!(
+        *model.calls.lock().unwrap(),
+        [("prefill", 10, 0), ("decode", 1, 10), ("prefill", 2, 11)]
+    );
+    assert_eq!(
+        logits,
+        TestModel::logits_after(VOCAB, conversation.tokens())
+    );
     assert_eq!(conversation.pending(), 0);
 }
 
@@ -75,7 +81,10 @@ fn the_oldest_half_is_dropped_when_positions_run_out() {
     for i in 0..100 {
         conversation.push(i % VOCAB as i32);
         let logits = advance(&mut conversation, &mut model).unwrap();
-        assert_eq!(logits, TestModel::logits_after(VOCAB, conversation.tokens()));
+        assert_eq!(
+            logits,
+            TestModel::logits_after(VOCAB, conversation.tokens())
+        );
     }
     assert_eq!(conversation.tokens().len() + conversation.dropped(), 117);
 }
@@ -103,12 +112,20 @@ fn a_cancelled_prompt_stops_between_chunks_and_goes_on_later() {
     let all = tokens(5 * PREFILL_CHUNK);
     conversation.extend(&all);
     let mut logits = Vec::new();
-    assert!(!conversation.advance(&mut model, &cancellation, &mut logits).unwrap());
+    assert!(
+        !conversation
+            .advance(&mut model, &cancellation, &mut logits)
+            .unwrap()
+    );
     assert_eq!(model.calls.lock().unwrap().len(), 2);
     assert_eq!(conversation.pending(), 3 * PREFILL_CHUNK);
     assert!(logits.is_empty());
     cancellation.clear();
-    assert!(conversation.advance(&mut model, &cancellation, &mut logits).unwrap());
+    assert!(
+        conversation
+            .advance(&mut model, &cancellation, &mut logits)
+            .unwrap()
+    );
     assert_eq!(logits, TestModel::logits_after(VOCAB, &all));
 }
 
@@ -119,11 +136,21 @@ fn a_refused_token_does_not_stay() {
     conversation.extend(&tokens(4));
     advance(&mut conversation, &mut model).unwrap();
     conversation.extend(&[1, VOCAB as i32, 2]);
-    let error = advance(&mut conversation, &mut model).unwrap_err().to_string();
-    assert_eq!(error, "token id 50 at index 5 is out of range: the vocabulary is 0 to 49");
+    let error = advance(&mut conversation, &mut model)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "token id 50 at index 5 is out of range: the vocabulary is 0 to 49"
+    );
     conversation.extend(&[-1]);
-    let error = advance(&mut conversation, &mut model).unwrap_err().to_string();
-    assert_eq!(error, "token id -1 at index 4 is out of range: the vocabulary is 0 to 49");
+    let error = advance(&mut conversation, &mut model)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "token id -1 at index 4 is out of range: the vocabulary is 0 to 49"
+    );
     conversation.push(6);
     let logits = advance(&mut conversation, &mut model).unwrap();
     let mut expected = tokens(4);

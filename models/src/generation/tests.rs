@@ -8,7 +8,10 @@ use crate::tokenizer::Tokenizer;
 const VOCAB: usize = 4096;
 
 fn tokenizer() -> Tokenizer {
-    Tokenizer::read(&CheckpointFiles::Bundled(Bundled::find("tales-gpt2").unwrap())).unwrap()
+    Tokenizer::read(&CheckpointFiles::Bundled(
+        Bundled::find("tales-gpt2").unwrap(),
+    ))
+    .unwrap()
 }
 
 fn text_model(model: TestModel) -> TextModel {
@@ -53,7 +56,10 @@ fn the_pieces_are_the_text_of_the_tokens() {
     // Each token is the most probable one after those before it.
     for end in prompt.len()..tokens.len() {
         let logits = TestModel::logits_after(VOCAB, &tokens[..end]);
-        let best = (0..VOCAB).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap();
+        let best = (0..VOCAB)
+            .rev()
+            .max_by(|&a, &b| logits[a].total_cmp(&logits[b]))
+            .unwrap();
         assert_eq!(tokens[end], best as i32);
     }
     assert_eq!(run(&mut model, "Once upon", greedy(60)).0, text);
@@ -63,7 +69,10 @@ fn the_pieces_are_the_text_of_the_tokens() {
 fn a_seed_fixes_the_text() {
     let mut model = text_model(TestModel::new(VOCAB, 1, 256));
     let options = |seed| GenerateOptions {
-        sampling: Sampling { seed: Some(seed), ..Sampling::default() },
+        sampling: Sampling {
+            seed: Some(seed),
+            ..Sampling::default()
+        },
         ..greedy(30)
     };
     let first = run(&mut model, "Once", options(1)).0;
@@ -78,7 +87,10 @@ fn stop_tokens_end_the_text() {
     let generated = &tokens[tokens.len() - 20..];
     let stop = generated[7];
     let first = generated.iter().position(|&token| token == stop).unwrap();
-    let options = GenerateOptions { stop_tokens: vec![stop], ..greedy(20) };
+    let options = GenerateOptions {
+        stop_tokens: vec![stop],
+        ..greedy(20)
+    };
     let (text, reason, _) = run(&mut model, "Once", options);
     assert_eq!(reason, FinishReason::EndOfText(stop));
     assert_eq!(text, tokenizer().decode(&generated[..first]).unwrap());
@@ -90,13 +102,19 @@ fn stop_strings_end_the_text_before_them() {
     let whole = run(&mut model, "Once", greedy(40)).0;
     let middle: Vec<char> = whole.chars().skip(20).take(9).collect();
     let stop: String = middle.iter().collect();
-    let options = GenerateOptions { stop: vec![stop.clone()], ..greedy(40) };
+    let options = GenerateOptions {
+        stop: vec![stop.clone()],
+        ..greedy(40)
+    };
     let (text, reason, _) = run(&mut model, "Once", options);
     assert_eq!(reason, FinishReason::StopString);
     assert_eq!(text, whole[..whole.find(&stop).unwrap()]);
 
     // One that almost comes is shown in the end.
-    let options = GenerateOptions { stop: vec![format!("{whole}!")], ..greedy(40) };
+    let options = GenerateOptions {
+        stop: vec![format!("{whole}!")],
+        ..greedy(40)
+    };
     let (text, reason, _) = run(&mut model, "Once", options);
     assert_eq!((text, reason), (whole, FinishReason::MaxTokens));
 }
@@ -161,7 +179,17 @@ fn nan_is_reported_once() {
     let mut model = text_model(broken);
     let mut generation = model.generate("Once", greedy(5)).unwrap();
     let error = generation.next().unwrap().unwrap_err();
-    assert!(matches!(error, Error::NanLogits { count: VOCAB, first: 0, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::NanLogits {
+                count: VOCAB,
+                first: 0,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(generation.next().is_none());
     assert_eq!(generation.finish_reason(), Some(FinishReason::Failed));
 }
@@ -170,12 +198,18 @@ fn nan_is_reported_once() {
 fn options_are_checked_before_anything_happens() {
     let mut model = text_model(TestModel::new(VOCAB, 1, 64));
     let bad_top_p = GenerateOptions {
-        sampling: Sampling { top_p: 2.0, ..Sampling::default() },
+        sampling: Sampling {
+            top_p: 2.0,
+            ..Sampling::default()
+        },
         ..GenerateOptions::default()
     };
     assert!(bad_top_p.check().is_err());
     assert!(model.generate("Once", bad_top_p).is_err());
-    let bad_stop = GenerateOptions { stop: vec![String::new()], ..GenerateOptions::default() };
+    let bad_stop = GenerateOptions {
+        stop: vec![String::new()],
+        ..GenerateOptions::default()
+    };
     assert!(bad_stop.check().is_err());
     assert!(model.generate("Once", bad_stop).is_err());
     assert!(model.conversation().tokens().is_empty());
@@ -193,7 +227,17 @@ fn nothing_is_written_when_nothing_is_asked_for() {
 fn the_tokenizer_must_fit_the_model() {
     let model = Box::new(TestModel::new(257, 1, 64));
     let error = TextModel::new(model, tokenizer()).unwrap_err();
-    assert!(matches!(error, Error::VocabularyTooLarge { largest: 4095, vocab: 257, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::VocabularyTooLarge {
+                largest: 4095,
+                vocab: 257,
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -203,7 +247,10 @@ fn statistics_count_tokens_and_time() {
     while generation.next_piece().unwrap().is_some() {}
     let statistics = generation.statistics();
     assert_eq!(statistics.generated_tokens, 5);
-    assert_eq!(statistics.prompt_tokens, tokenizer().encode("Once upon a time").unwrap().len());
+    assert_eq!(
+        statistics.prompt_tokens,
+        tokenizer().encode("Once upon a time").unwrap().len()
+    );
     assert!(statistics.time_to_first_token > Duration::ZERO);
     assert!(statistics.tokens_per_second() > 0.0);
     assert_eq!(Statistics::default().tokens_per_second(), 0.0);

@@ -20,7 +20,9 @@ pub(super) struct RepoCache {
 
 impl RepoCache {
     pub(super) fn new(cache: &Path, repo: &RepoId) -> Self {
-        Self { root: cache.join(repo.cache_folder()) }
+        Self {
+            root: cache.join(repo.cache_folder()),
+        }
     }
 
     /// Makes the folders.
@@ -56,7 +58,11 @@ impl RepoCache {
             self.snapshot("unknown")
         };
         let missing = select::missing(&folder);
-        if missing.is_empty() { Ok(folder) } else { Err(missing) }
+        if missing.is_empty() {
+            Ok(folder)
+        } else {
+            Err(missing)
+        }
     }
 
     /// Notes that `revision` was last seen at `commit`.
@@ -120,7 +126,10 @@ mod tests {
 
     #[test]
     fn links_go_up_to_the_blobs() {
-        let from = relative(Path::new("/c/m/snapshots/abc/sub"), Path::new("/c/m/blobs/e"));
+        let from = relative(
+            Path::new("/c/m/snapshots/abc/sub"),
+            Path::new("/c/m/blobs/e"),
+        );
         assert_eq!(from, Path::new("../../../blobs/e"));
     }
 }

@@ -55,7 +55,10 @@ impl Client {
         Self {
             agent,
             endpoint: settings.endpoint.clone(),
-            authorization: settings.token.as_ref().map(|token| format!("Bearer {token}")),
+            authorization: settings
+                .token
+                .as_ref()
+                .map(|token| format!("Bearer {token}")),
         }
     }
 
@@ -74,30 +77,50 @@ impl Client {
             size: Option<u64>,
         }
         let revision = escape(revision, "/");
-        let url =
-            format!("{}/api/models/{repo}/revision/{revision}?blobs=true", self.endpoint);
+        let url = format!(
+            "{}/api/models/{repo}/revision/{revision}?blobs=true",
+            self.endpoint
+        );
         let mut response = self.get(&url, None, Duration::from_secs(60))?;
         if response.status() != StatusCode::OK {
             return Err(refused(&url, &response));
         }
         let mut bytes = Vec::new();
         let reader = response.body_mut().as_reader();
-        reader.take(LISTING_LIMIT).read_to_end(&mut bytes).map_err(|e| {
-            HubError::Unreachable { url: url.clone(), message: e.to_string() }
-        })?;
-        let answer = |message: String| HubError::Answer { url: url.clone(), message };
+        reader
+            .take(LISTING_LIMIT)
+            .read_to_end(&mut bytes)
+            .map_err(|e| HubError::Unreachable {
+                url: url.clone(),
+                message: e.to_string(),
+            })?;
+        let answer = |message: String| HubError::Answer {
+            url: url.clone(),
+            message,
+        };
         let listing: Answer = serde_json::from_slice(&bytes)
             .map_err(|e| answer(format!("the list of files cannot be read: {e}")))?;
         if listing.sha.contains('/') || !select::is_plain_path(&listing.sha) {
             return Err(answer(format!("the commit {:?} is not one", listing.sha)));
         }
-        let files = listing.siblings.into_iter().map(|file| (file.rfilename, file.size)).collect();
-        Ok(Listing { commit: listing.sha, files })
+        let files = listing
+            .siblings
+            .into_iter()
+            .map(|file| (file.rfilename, file.size))
+            .collect();
+        Ok(Listing {
+            commit: listing.sha,
+            files,
+        })
     }
 
     /// The address of a file.
     pub(super) fn url(&self, repo: &RepoId, commit: &str, name: &str) -> String {
-        format!("{}/{repo}/resolve/{commit}/{}", self.endpoint, escape(name, "/"))
+        format!(
+            "{}/{repo}/resolve/{commit}/{}",
+            self.endpoint,
+            escape(name, "/")
+        )
     }
 
     /// Asks for a file's ETag and size. Large files are redirected to another
@@ -106,8 +129,12 @@ impl Client {
         let mut place = url.to_owned();
         for _ in 0..5 {
             let response = self.head(&place)?;
-            let header =
-                |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+            let header = |name: &str| {
+                response
+                    .headers()
+                    .get(name)
+                    .and_then(|value| value.to_str().ok())
+            };
             let etag = header("x-linked-etag").or_else(|| header("etag"));
             let size = header("x-linked-size").or_else(|| header("content-length"));
             if response.status().is_redirection() && header("x-linked-etag").is_none() {
@@ -128,7 +155,9 @@ impl Client {
                 url: place.clone(),
                 message: message.to_owned(),
             };
-            let etag = etag.map(plain_etag).ok_or_else(|| answer("the server gives no ETag"))?;
+            let etag = etag
+                .map(plain_etag)
+                .ok_or_else(|| answer("the server gives no ETag"))?;
             if etag.contains('/') || !select::is_plain_path(&etag) {
                 return Err(answer("the ETag cannot be a file's name"));
             }
@@ -137,7 +166,10 @@ impl Client {
                 .ok_or_else(|| answer("the server gives no size"))?;
             return Ok(Metadata { etag, size });
         }
-        Err(HubError::Answer { url: url.to_owned(), message: "too many redirections".to_owned() })
+        Err(HubError::Answer {
+            url: url.to_owned(),
+            message: "too many redirections".to_owned(),
+        })
     }
 
     /// The content of a file from byte `from` on, `size` bytes in all.
@@ -197,11 +229,19 @@ impl Client {
 }
 
 fn unreachable_server(url: &str, error: &ureq::Error) -> HubError {
-    HubError::Unreachable { url: url.to_owned(), message: error.to_string() }
+    HubError::Unreachable {
+        url: url.to_owned(),
+        message: error.to_string(),
+    }
 }
 
 fn refused(url: &str, response: &Response<Body>) -> HubError {
-    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let header = |name: &str| {
+        response
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
     let status = response.status().as_u16();
     let meaning = match (header("x-error-code"), status) {
         (Some("GatedRepo"), _) | (_, 403) => {
@@ -223,12 +263,19 @@ fn refused(url: &str, response: &Response<Body>) -> HubError {
         Some(message) => format!("{meaning} ({message})"),
         None => meaning.to_owned(),
     };
-    HubError::Status { url: url.to_owned(), status, meaning }
+    HubError::Status {
+        url: url.to_owned(),
+        status,
+        meaning,
+    }
 }
 
 /// `W/"abc"` and `"abc"` are abc.
 fn plain_etag(etag: &str) -> String {
-    etag.trim().trim_start_matches("W/").trim_matches('"').to_owned()
+    etag.trim()
+        .trim_start_matches("W/")
+        .trim_matches('"')
+        .to_owned()
 }
 
 /// Percent-encodes all but the characters that URLs leave alone, and those in `keep`.

@@ -122,7 +122,8 @@ impl Downloader<'_> {
         match file.try_lock() {
             Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => {
-                self.progress.message(&format!("another process is downloading {name}; waiting"));
+                self.progress
+                    .message(&format!("another process is downloading {name}; waiting"));
                 file.lock().map_err(HubError::cache("lock", path))
             }
             // Some network file systems have no locks; then the sizes alone must do.
@@ -177,7 +178,10 @@ impl Downloader<'_> {
             };
             if have + n as u64 > size {
                 file.set_len(0).map_err(cache_error())?;
-                return Err(HubError::TooLong { url: url.to_owned(), expected: size });
+                return Err(HubError::TooLong {
+                    url: url.to_owned(),
+                    expected: size,
+                });
             }
             file.write_all(&buffer[..n]).map_err(cache_error())?;
             have += n as u64;
@@ -197,9 +201,19 @@ impl Downloader<'_> {
 
 /// Whether a part of a file begins at byte `from`: `Content-Range: bytes 5-9/10`.
 fn continues_at(response: &Response<Body>, from: u64) -> bool {
-    let range = response.headers().get("content-range").and_then(|value| value.to_str().ok());
+    let range = response
+        .headers()
+        .get("content-range")
+        .and_then(|value| value.to_str().ok());
     range
-        .and_then(|range| range.strip_prefix("bytes ")?.split_once('-')?.0.parse::<u64>().ok())
+        .and_then(|range| {
+            range
+                .strip_prefix("bytes ")?
+                .split_once('-')?
+                .0
+                .parse::<u64>()
+                .ok()
+        })
         .is_some_and(|start| start == from)
 }
 

@@ -116,7 +116,11 @@ impl HubError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Cache { action, path, source }
+        move |source| Self::Cache {
+            action,
+            path,
+            source,
+        }
     }
 
     /// Whether the server could not answer, so that a copy in the cache may do.

@@ -49,13 +49,15 @@ impl Hub {
     pub fn fetch(&self, repo: &RepoId, revision: &str) -> Result<PathBuf, HubError> {
         let cache = RepoCache::new(&self.settings.cache, repo);
         if self.settings.offline {
-            return cache.complete_snapshot(revision).map_err(|missing| HubError::Offline {
-                repo: repo.to_string(),
-                missing,
-                cache: self.settings.cache.clone(),
-                endpoint: self.settings.endpoint.clone(),
-                reason: "offline mode is on (HF_HUB_OFFLINE or --offline)".to_owned(),
-            });
+            return cache
+                .complete_snapshot(revision)
+                .map_err(|missing| HubError::Offline {
+                    repo: repo.to_string(),
+                    missing,
+                    cache: self.settings.cache.clone(),
+                    endpoint: self.settings.endpoint.clone(),
+                    reason: "offline mode is on (HF_HUB_OFFLINE or --offline)".to_owned(),
+                });
         }
         let client = Client::new(&self.settings);
         let listing = match client.list(repo, revision) {
@@ -75,14 +77,18 @@ impl Hub {
         revision: &str,
         error: &HubError,
     ) -> Result<PathBuf, HubError> {
-        let folder = cache.complete_snapshot(revision).map_err(|missing| HubError::Offline {
-            repo: repo.to_string(),
-            missing,
-            cache: self.settings.cache.clone(),
-            endpoint: self.settings.endpoint.clone(),
-            reason: error.to_string(),
-        })?;
-        self.settings.progress.message(&format!("{error}; using the copy of {repo} in the cache"));
+        let folder = cache
+            .complete_snapshot(revision)
+            .map_err(|missing| HubError::Offline {
+                repo: repo.to_string(),
+                missing,
+                cache: self.settings.cache.clone(),
+                endpoint: self.settings.endpoint.clone(),
+                reason: error.to_string(),
+            })?;
+        self.settings
+            .progress
+            .message(&format!("{error}; using the copy of {repo} in the cache"));
         Ok(folder)
     }
 

@@ -1,5 +1,7 @@
 //! What a person sees of a download.
 
+use std::io::Write;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// What is shown of downloads, on standard error.
@@ -21,7 +23,10 @@ impl Progress {
         let bar = ProgressBar::new(size);
         if bar.is_hidden() {
             // The draw target hides itself where standard error is no terminal.
-            eprintln!("downloading {name} ({})", indicatif::HumanBytes(size));
+            line(&format!(
+                "downloading {name} ({})",
+                indicatif::HumanBytes(size)
+            ));
         }
         let template = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -36,7 +41,12 @@ impl Progress {
     /// A line of text.
     pub(super) fn message(self, text: &str) {
         if self == Self::Bars {
-            eprintln!("{text}");
+            line(text);
         }
     }
+}
+
+/// A line on standard error. It is lost where that is closed.
+fn line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -29,7 +29,10 @@ impl FromStr for RepoId {
             if part.is_empty() || part.len() > 96 {
                 return Err("both parts of a Hub id, owner/name, have 1 to 96 characters");
             }
-            if !part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+            if !part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            {
                 return Err("a Hub id has only letters, digits, '-', '_' and '.' in owner/name");
             }
             if part.starts_with(['-', '.']) || part.ends_with(['-', '.']) {
@@ -39,7 +42,10 @@ impl FromStr for RepoId {
                 return Err("a Hub id has no '--' or '..' in it");
             }
         }
-        Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
+        Ok(Self {
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -58,7 +64,9 @@ mod tests {
         let id: RepoId = "openai-community/gpt2-xl".parse().unwrap();
         assert_eq!(id.to_string(), "openai-community/gpt2-xl");
         assert_eq!(id.cache_folder(), "models--openai-community--gpt2-xl");
-        for bad in ["gpt2", "a/", "/b", "a/b/c", "../x", "a/..", "a b/c", "a/b--c", "a/é", ".a/b"] {
+        for bad in [
+            "gpt2", "a/", "/b", "a/b/c", "../x", "a/..", "a b/c", "a/b--c", "a/é", ".a/b",
+        ] {
             assert!(bad.parse::<RepoId>().is_err(), "{bad}");
         }
     }

@@ -32,28 +32,44 @@ pub(super) struct Selected {
 /// Chooses from what a repository has.
 pub(super) fn files(repo: &RepoId, listing: &Listing) -> Result<Selected, HubError> {
     let has = |name: &str| listing.files.contains_key(name);
-    let unusable =
-        |message: String| HubError::Unusable { repo: repo.to_string(), message };
+    let unusable = |message: String| HubError::Unusable {
+        repo: repo.to_string(),
+        message,
+    };
     if !has("config.json") {
-        return Err(unusable("it has no config.json, so it is not a model".to_owned()));
+        return Err(unusable(
+            "it has no config.json, so it is not a model".to_owned(),
+        ));
     }
-    let mut files: Vec<String> =
-        SMALL.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect();
+    let mut files: Vec<String> = SMALL
+        .iter()
+        .filter(|name| has(name))
+        .map(|&name| name.to_owned())
+        .collect();
     let weights = if has(SINGLE) { SINGLE } else { INDEX };
     if !has(weights) {
         let other: Vec<&str> = listing
             .files
             .keys()
             .map(String::as_str)
-            .filter(|name| [".bin", ".pt", ".h5", ".msgpack", ".gguf"].iter().any(|e| name.ends_with(e)))
+            .filter(|name| {
+                [".bin", ".pt", ".h5", ".msgpack", ".gguf"]
+                    .iter()
+                    .any(|e| name.ends_with(e))
+            })
             .take(4)
             .collect();
         let found = if other.is_empty() {
             String::new()
         } else {
-            format!(" (its weights are in {}; look for a converted copy)", other.join(", "))
+            format!(
+                " (its weights are in {}; look for a converted copy)",
+                other.join(", ")
+            )
         };
-        return Err(unusable(format!("it has neither {SINGLE} nor {INDEX}{found}")));
+        return Err(unusable(format!(
+            "it has neither {SINGLE} nor {INDEX}{found}"
+        )));
     }
     files.push(weights.to_owned());
     let index = (weights == INDEX).then(|| INDEX.to_owned());
@@ -68,14 +84,19 @@ pub(super) fn shards(folder: &Path, index: &str) -> Result<Vec<String>, HubError
     }
     let path = folder.join(index);
     let bytes = std::fs::read(&path).map_err(HubError::cache("read", &path))?;
-    let answer = |message: String| HubError::Answer { url: path.display().to_string(), message };
+    let answer = |message: String| HubError::Answer {
+        url: path.display().to_string(),
+        message,
+    };
     let index: Index = serde_json::from_slice(&bytes)
         .map_err(|e| answer(format!("is not an index of weights: {e}")))?;
     let mut names: Vec<String> = index.weight_map.into_values().collect();
     names.sort_unstable();
     names.dedup();
     match names.iter().find(|name| !is_plain_path(name)) {
-        Some(name) => Err(answer(format!("names {name:?}, which is not a file of the repository"))),
+        Some(name) => Err(answer(format!(
+            "names {name:?}, which is not a file of the repository"
+        ))),
         None => Ok(names),
     }
 }
@@ -108,7 +129,9 @@ pub(super) fn is_plain_path(name: &str) -> bool {
     !name.is_empty()
         && !name.contains('\\')
         && !name.contains(':')
-        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+        && Path::new(name)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
 }
 
 #[cfg(test)]
@@ -120,7 +143,15 @@ mod tests {
         for good in ["model.safetensors", "a/b.json", "refs/pr/1"] {
             assert!(is_plain_path(good), "{good}");
         }
-        for bad in ["", "/etc/passwd", "../x", "a/../../x", "c:\\x", "a\\..\\x", "./x"] {
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            "c:\\x",
+            "a\\..\\x",
+            "./x",
+        ] {
             assert!(!is_plain_path(bad), "{bad}");
         }
     }
@@ -139,7 +170,10 @@ mod tests {
             missing(folder.path()),
             ["model.safetensors (or model.safetensors.index.json with its shards)"]
         );
-        write(INDEX, r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors", "c": "1.safetensors"}}"#);
+        write(
+            INDEX,
+            r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors", "c": "1.safetensors"}}"#,
+        );
         write("2.safetensors", "");
         assert_eq!(missing(folder.path()), ["1.safetensors"]);
         write("1.safetensors", "");

@@ -39,7 +39,11 @@ impl Settings {
     ) -> Result<Self, HubError> {
         let home = variable("HF_HOME").map(PathBuf::from).or_else(|| {
             let caches = variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| {
-                Some(std::env::home_dir().filter(|h| !h.as_os_str().is_empty())?.join(".cache"))
+                Some(
+                    std::env::home_dir()
+                        .filter(|h| !h.as_os_str().is_empty())?
+                        .join(".cache"),
+                )
             })?;
             Some(caches.join("huggingface"))
         });
@@ -69,11 +73,13 @@ impl Settings {
             .or_else(|| read_token(&token_file?))
             .map(|token| token.trim().to_owned())
             .filter(|token| !token.is_empty());
-        let offline = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].iter().any(|name| {
-            variable(name).is_some_and(|value| {
-                ["1", "on", "yes", "true"].contains(&value.to_lowercase().as_str())
-            })
-        });
+        let offline = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
+            .iter()
+            .any(|name| {
+                variable(name).is_some_and(|value| {
+                    ["1", "on", "yes", "true"].contains(&value.to_lowercase().as_str())
+                })
+            });
         Ok(Self {
             endpoint,
             token,
@@ -107,7 +113,10 @@ mod tests {
 
     fn settings(variables: &[(&str, &str)]) -> Result<Settings, HubError> {
         Settings::from_variables(&|name| {
-            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 
@@ -144,7 +153,12 @@ mod tests {
 
     #[test]
     fn an_endpoint_must_be_a_url() {
-        let error = settings(&[("HF_ENDPOINT", "huggingface.co")]).unwrap_err().to_string();
-        assert!(error.contains("HF_ENDPOINT is \"huggingface.co\""), "{error}");
+        let error = settings(&[("HF_ENDPOINT", "huggingface.co")])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("HF_ENDPOINT is \"huggingface.co\""),
+            "{error}"
+        );
     }
 }

@@ -48,7 +48,10 @@ impl Default for Sampling {
 impl Sampling {
     /// Always the most probable token.
     pub fn greedy() -> Self {
-        Self { temperature: 0.0, ..Self::default() }
+        Self {
+            temperature: 0.0,
+            ..Self::default()
+        }
     }
 
     /// Checks every field's range.
@@ -70,13 +73,25 @@ impl Sampling {
                 self.temperature >= 0.0 && self.temperature.is_finite(),
                 "0 (always the most probable token) or more",
             ),
-            ("top-p", self.top_p, self.top_p > 0.0 && self.top_p <= 1.0, "above 0 and at most 1"),
-            ("min-p", self.min_p, (0.0..=1.0).contains(&self.min_p), "from 0 to 1"),
+            (
+                "top-p",
+                self.top_p,
+                self.top_p > 0.0 && self.top_p <= 1.0,
+                "above 0 and at most 1",
+            ),
+            (
+                "min-p",
+                self.min_p,
+                (0.0..=1.0).contains(&self.min_p),
+                "from 0 to 1",
+            ),
         ];
         match fields.into_iter().find(|(_, _, valid, _)| !valid) {
-            Some((option, value, _, expected)) => {
-                Err(Error::InvalidOption { option, value: value.to_string(), expected })
-            }
+            Some((option, value, _, expected)) => Err(Error::InvalidOption {
+                option,
+                value: value.to_string(),
+                expected,
+            }),
             None => Ok(()),
         }
     }

@@ -39,7 +39,9 @@ impl Sampler {
     pub fn new(options: Sampling) -> Result<Self> {
         options.check()?;
         // The keys of a new hasher are random.
-        let seed = options.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
+        let seed = options
+            .seed
+            .unwrap_or_else(|| RandomState::new().hash_one(()));
         Ok(Self {
             options,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -61,7 +63,10 @@ impl Sampler {
         check_logits(logits)?;
         self.candidates.clear();
         self.candidates.extend(
-            logits.iter().zip(0u32..).map(|(&value, id)| Candidate { value, id }),
+            logits
+                .iter()
+                .zip(0u32..)
+                .map(|(&value, id)| Candidate { value, id }),
         );
         if self.options.repetition_penalty != 1.0 {
             self.penalise(context);
@@ -100,14 +105,22 @@ impl Sampler {
         }
         self.round += 1;
         for &id in context {
-            let Ok(index) = usize::try_from(id) else { continue };
-            let Some(met) = self.penalised.get_mut(index) else { continue };
+            let Ok(index) = usize::try_from(id) else {
+                continue;
+            };
+            let Some(met) = self.penalised.get_mut(index) else {
+                continue;
+            };
             if *met == self.round {
                 continue;
             }
             *met = self.round;
             let value = &mut self.candidates[index].value;
-            *value = if *value > 0.0 { *value / penalty } else { *value * penalty };
+            *value = if *value > 0.0 {
+                *value / penalty
+            } else {
+                *value * penalty
+            };
         }
     }
 
@@ -148,10 +161,14 @@ fn check_logits(logits: &[f32]) -> Result<()> {
         });
     }
     if largest == f32::INFINITY {
-        return Err(Error::DegenerateLogits { reason: "some are infinite" });
+        return Err(Error::DegenerateLogits {
+            reason: "some are infinite",
+        });
     }
     if largest == f32::NEG_INFINITY {
-        return Err(Error::DegenerateLogits { reason: "all are minus infinity" });
+        return Err(Error::DegenerateLogits {
+            reason: "all are minus infinity",
+        });
     }
     Ok(())
 }
@@ -172,7 +189,10 @@ fn most_probable(candidates: &[Candidate]) -> Candidate {
 }
 
 fn sum(candidates: &[Candidate]) -> f64 {
-    candidates.iter().map(|candidate| f64::from(candidate.value)).sum()
+    candidates
+        .iter()
+        .map(|candidate| f64::from(candidate.value))
+        .sum()
 }
 
 /// Keeps the `k` most probable ones, in any order.

@@ -17,8 +17,10 @@ impl ByteTable {
     /// Builds the table of a vocabulary, whose ids the caller has bounded.
     pub(super) fn new(vocab: &HashMap<String, u32>) -> Self {
         let byte_of = byte_of_char();
-        let mut tokens: Vec<(u32, &str)> =
-            vocab.iter().map(|(token, &id)| (id, token.as_str())).collect();
+        let mut tokens: Vec<(u32, &str)> = vocab
+            .iter()
+            .map(|(token, &id)| (id, token.as_str()))
+            .collect();
         tokens.sort_unstable();
         let mut ends = Vec::with_capacity(tokens.len());
         let mut bytes = Vec::new();
@@ -28,8 +30,7 @@ impl ByteTable {
             }
             // Ids before this one that no token has are empty.
             ends.resize(id as usize, bytes.len() as u32);
-            let mapped: Option<Vec<u8>> =
-                token.chars().map(|c| byte_of.get(&c).copied()).collect();
+            let mapped: Option<Vec<u8>> = token.chars().map(|c| byte_of.get(&c).copied()).collect();
             // A token that is not spelled in bytes (an added one) is its own text.
             bytes.extend_from_slice(mapped.as_deref().unwrap_or(token.as_bytes()));
             ends.push(bytes.len() as u32);
@@ -39,8 +40,12 @@ impl ByteTable {
 
     /// The bytes of a token; none for an id outside the vocabulary.
     pub(super) fn get(&self, id: i32) -> &[u8] {
-        let Ok(id) = usize::try_from(id) else { return &[] };
-        let Some(&end) = self.ends.get(id) else { return &[] };
+        let Ok(id) = usize::try_from(id) else {
+            return &[];
+        };
+        let Some(&end) = self.ends.get(id) else {
+            return &[];
+        };
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
         &self.bytes[start as usize..end as usize]
     }

@@ -50,7 +50,9 @@ impl Tokenizer {
         if largest_id > LARGEST_PLAUSIBLE_ID {
             return Err(Error::Tokenizer {
                 file: files.place(),
-                message: format!("the tokenizer has a token id of {largest_id}, which no model has"),
+                message: format!(
+                    "the tokenizer has a token id of {largest_id}, which no model has"
+                ),
             });
         }
         let bytes = matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
@@ -149,7 +151,10 @@ impl Tokenizer {
     }
 
     fn error(&self, message: String) -> Error {
-        Error::Tokenizer { file: self.place.clone(), message }
+        Error::Tokenizer {
+            file: self.place.clone(),
+            message,
+        }
     }
 }
 

@@ -35,12 +35,17 @@ pub(super) fn tokenizer(files: &CheckpointFiles) -> Result<Tokenizer> {
             file: files.name_of("merges.txt"),
             message: "comes without vocab.json; a byte-level BPE needs both".to_owned(),
         }),
-        (None, None) => Err(Error::NoTokenizer { place: files.place() }),
+        (None, None) => Err(Error::NoTokenizer {
+            place: files.place(),
+        }),
     }
 }
 
 fn from_json(bytes: &[u8], file: String) -> Result<Tokenizer> {
-    let failed = |message: String| Error::Tokenizer { file: file.clone(), message };
+    let failed = |message: String| Error::Tokenizer {
+        file: file.clone(),
+        message,
+    };
     check_merges_of_json(bytes).map_err(failed)?;
     let mut tokenizer = Tokenizer::from_bytes(bytes)
         .map_err(|e| failed(format!("cannot be read as a tokenizer: {e}")))?;
@@ -57,14 +62,17 @@ fn from_vocab_and_merges(
     vocab: &[u8],
     merges: &[u8],
 ) -> Result<Tokenizer> {
-    let vocab: HashMap<String, u32> = serde_json::from_slice(vocab).map_err(|e| Error::Tokenizer {
-        file: files.name_of("vocab.json"),
-        message: format!("is not a JSON object from tokens to ids: {e}"),
-    })?;
-    let merges_error =
-        |message: String| Error::Tokenizer { file: files.name_of("merges.txt"), message };
-    let text = std::str::from_utf8(merges)
-        .map_err(|e| merges_error(format!("is not UTF-8: {e}")))?;
+    let vocab: HashMap<String, u32> =
+        serde_json::from_slice(vocab).map_err(|e| Error::Tokenizer {
+            file: files.name_of("vocab.json"),
+            message: format!("is not a JSON object from tokens to ids: {e}"),
+        })?;
+    let merges_error = |message: String| Error::Tokenizer {
+        file: files.name_of("merges.txt"),
+        message,
+    };
+    let text =
+        std::str::from_utf8(merges).map_err(|e| merges_error(format!("is not UTF-8: {e}")))?;
     let merges = parse_merges(text).map_err(merges_error)?;
     check_merges(&merges, "", |token| vocab.contains_key(token)).map_err(merges_error)?;
     let model = BPE::builder()
@@ -89,10 +97,15 @@ fn parse_merges(text: &str) -> std::result::Result<Vec<(String, String)>, String
         .enumerate()
         .filter(|(i, line)| !(line.is_empty() || *i == 0 && line.starts_with("#version")))
         .map(|(i, line)| match line.split_once(' ') {
-            Some((left, right)) if !left.is_empty() && !right.is_empty() && !right.contains(' ') => {
+            Some((left, right))
+                if !left.is_empty() && !right.is_empty() && !right.contains(' ') =>
+            {
                 Ok((left.to_owned(), right.to_owned()))
             }
-            _ => Err(format!("line {} is not two tokens with a space between: {line:?}", i + 1)),
+            _ => Err(format!(
+                "line {} is not two tokens with a space between: {line:?}",
+                i + 1
+            )),
         })
         .collect()
 }
@@ -112,7 +125,10 @@ fn check_merges<S: AsRef<str>>(
         merged.push_str(right.strip_prefix(prefix).ok_or_else(|| {
             format!("merges {left:?} with {right:?}, which does not begin with {prefix:?}")
         })?);
-        if let Some(missing) = [left, right, &merged].into_iter().find(|token| !has_token(token)) {
+        if let Some(missing) = [left, right, &merged]
+            .into_iter()
+            .find(|token| !has_token(token))
+        {
             return Err(format!(
                 "merges {left:?} with {right:?}, but the vocabulary does not have {missing:?}"
             ));
@@ -151,7 +167,9 @@ enum MergeJson<'a> {
 fn check_merges_of_json(bytes: &[u8]) -> std::result::Result<(), String> {
     let json = |e: serde_json::Error| format!("is not a tokenizer file: {e}");
     let TokenizerJson { model } = serde_json::from_slice(bytes).map_err(json)?;
-    let (Some(vocab), Some(merges)) = (model.vocab, model.merges) else { return Ok(()) };
+    let (Some(vocab), Some(merges)) = (model.vocab, model.merges) else {
+        return Ok(());
+    };
     if model.r#type.is_some_and(|name| name != "BPE") {
         return Ok(());
     }
@@ -171,21 +189,29 @@ fn check_merges_of_json(bytes: &[u8]) -> std::result::Result<(), String> {
 }
 
 /// The tokens that must not be split: GPT-2's own, and what `tokenizer_config.json` names.
-fn special_tokens(files: &CheckpointFiles, vocab: &HashMap<String, u32>) -> Result<Vec<AddedToken>> {
+fn special_tokens(
+    files: &CheckpointFiles,
+    vocab: &HashMap<String, u32>,
+) -> Result<Vec<AddedToken>> {
     let mut names = vec!["<|endoftext|>".to_owned()];
     if let Some(config) = files.read_json("tokenizer_config.json")? {
         for key in ["bos_token", "eos_token", "unk_token", "pad_token"] {
             names.extend(token_name(&config[key]).map(str::to_owned));
         }
         if let Some(added) = config["added_tokens_decoder"].as_object() {
-            let special = added.values().filter(|token| token["special"] != Value::Bool(false));
+            let special = added
+                .values()
+                .filter(|token| token["special"] != Value::Bool(false));
             names.extend(special.filter_map(token_name).map(str::to_owned));
         }
     }
     names.sort_unstable();
     names.dedup();
     names.retain(|name| vocab.contains_key(name));
-    Ok(names.into_iter().map(|name| AddedToken::from(name, true)).collect())
+    Ok(names
+        .into_iter()
+        .map(|name| AddedToken::from(name, true))
+        .collect())
 }
 
 /// A token is written as a string, or as an object with its `content`.
@@ -200,8 +226,13 @@ pub(super) fn special_ids(files: &CheckpointFiles, tokenizer: &Tokenizer) -> Res
     let config = files.read_json("config.json")?;
     let tokenizer_config = files.read_json("tokenizer_config.json")?;
     let by_id = |key: &str| -> Result<Vec<i32>> {
-        for (file, json) in [("generation_config.json", &generation), ("config.json", &config)] {
-            let Some(value) = json.as_ref().and_then(|json| json.get(key)) else { continue };
+        for (file, json) in [
+            ("generation_config.json", &generation),
+            ("config.json", &config),
+        ] {
+            let Some(value) = json.as_ref().and_then(|json| json.get(key)) else {
+                continue;
+            };
             let ids = ids(value).ok_or_else(|| Error::Config {
                 file: files.name_of(file),
                 message: format!("{key} is {value}, expected a token id or a list of them"),
@@ -221,7 +252,10 @@ pub(super) fn special_ids(files: &CheckpointFiles, tokenizer: &Tokenizer) -> Res
     if eos.is_empty() {
         eos.extend(by_name("eos_token"));
     }
-    let bos = by_id("bos_token_id")?.first().copied().or_else(|| by_name("bos_token"));
+    let bos = by_id("bos_token_id")?
+        .first()
+        .copied()
+        .or_else(|| by_name("bos_token"));
     let add_bos = tokenizer_config
         .as_ref()
         .is_some_and(|config| config["add_bos_token"] == Value::Bool(true));

@@ -67,7 +67,9 @@ impl TextStream {
     }
 
     fn push_window(&mut self, tokenizer: &Tokenizer, id: i32, last: bool) -> Result<()> {
-        let Ok(id) = u32::try_from(id) else { return Ok(()) };
+        let Ok(id) = u32::try_from(id) else {
+            return Ok(());
+        };
         self.window.push(id);
         self.flush_window(tokenizer, last)
     }
@@ -85,8 +87,8 @@ impl TextStream {
         let text: String = decode(&self.window)?;
         // A character that is not complete yet decodes as U+FFFD; more than a
         // character's worth of bytes will never complete it.
-        let incomplete = text.ends_with(char::REPLACEMENT_CHARACTER)
-            && self.window.len() - self.shown_ids < 4;
+        let incomplete =
+            text.ends_with(char::REPLACEMENT_CHARACTER) && self.window.len() - self.shown_ids < 4;
         if incomplete && !last {
             return Ok(());
         }

@@ -6,7 +6,10 @@ use super::*;
 use crate::bundled::Bundled;
 
 fn tales() -> Tokenizer {
-    Tokenizer::read(&CheckpointFiles::Bundled(Bundled::find("tales-gpt2").unwrap())).unwrap()
+    Tokenizer::read(&CheckpointFiles::Bundled(
+        Bundled::find("tales-gpt2").unwrap(),
+    ))
+    .unwrap()
 }
 
 fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, CheckpointFiles) {
@@ -25,7 +28,10 @@ fn read(files: &[(&str, &str)]) -> Result<Tokenizer> {
 
 /// The bundled tokenizer in GPT-2's older files.
 fn vocab_and_merges() -> (String, String) {
-    let json = Bundled::find("tales-gpt2").unwrap().file("tokenizer.json").unwrap();
+    let json = Bundled::find("tales-gpt2")
+        .unwrap()
+        .file("tokenizer.json")
+        .unwrap();
     let json: Value = serde_json::from_slice(json).unwrap();
     let merges: Vec<String> = json["model"]["merges"]
         .as_array()
@@ -33,10 +39,17 @@ fn vocab_and_merges() -> (String, String) {
         .iter()
         .map(|pair| match pair {
             Value::String(line) => line.clone(),
-            pair => format!("{} {}", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()),
+            pair => format!(
+                "{} {}",
+                pair[0].as_str().unwrap(),
+                pair[1].as_str().unwrap()
+            ),
         })
         .collect();
-    (json["model"]["vocab"].to_string(), format!("#version: 0.2\n{}\n", merges.join("\n")))
+    (
+        json["model"]["vocab"].to_string(),
+        format!("#version: 0.2\n{}\n", merges.join("\n")),
+    )
 }
 
 const TEXTS: [&str; 9] = [
@@ -113,7 +126,11 @@ fn an_unfinished_character_ends_as_a_replacement() {
 #[test]
 fn a_long_line_is_encoded() {
     let tokenizer = tales();
-    for text in ["x".repeat(100_000), " ".repeat(100_000), "a b🦔".repeat(20_000)] {
+    for text in [
+        "x".repeat(100_000),
+        " ".repeat(100_000),
+        "a b🦔".repeat(20_000),
+    ] {
         let ids = tokenizer.encode(&text).unwrap();
         assert_eq!(tokenizer.decode(&ids).unwrap(), text);
     }
@@ -125,7 +142,10 @@ fn vocab_and_merges_are_the_same_tokenizer() {
     let old = read(&[
         ("vocab.json", &vocab),
         ("merges.txt", &merges),
-        ("tokenizer_config.json", r#"{"eos_token": {"content": "<|endoftext|>"}}"#),
+        (
+            "tokenizer_config.json",
+            r#"{"eos_token": {"content": "<|endoftext|>"}}"#,
+        ),
     ])
     .unwrap();
     let new = tales();
@@ -140,7 +160,10 @@ fn vocab_and_merges_are_the_same_tokenizer() {
 
 #[test]
 fn ends_are_read_from_the_nearest_file() {
-    let json = Bundled::find("tales-gpt2").unwrap().file("tokenizer.json").unwrap();
+    let json = Bundled::find("tales-gpt2")
+        .unwrap()
+        .file("tokenizer.json")
+        .unwrap();
     let json = std::str::from_utf8(json).unwrap();
     let eos = |files: &[(&str, &str)]| {
         let mut all = vec![("tokenizer.json", json)];
@@ -152,19 +175,34 @@ fn ends_are_read_from_the_nearest_file() {
     let generation = ("generation_config.json", r#"{"eos_token_id": [8, 9]}"#);
     assert_eq!(eos(&[tokenizer_config, config, generation]), [8, 9]);
     assert_eq!(eos(&[tokenizer_config, config]), [7]);
-    assert_eq!(eos(&[tokenizer_config, ("config.json", r#"{"eos_token_id": null}"#)]), [1]);
+    assert_eq!(
+        eos(&[
+            tokenizer_config,
+            ("config.json", r#"{"eos_token_id": null}"#)
+        ]),
+        [1]
+    );
     assert!(eos(&[]).is_empty());
 
-    let error = read(&[("tokenizer.json", json), ("config.json", r#"{"eos_token_id": "x"}"#)]);
+    let error = read(&[
+        ("tokenizer.json", json),
+        ("config.json", r#"{"eos_token_id": "x"}"#),
+    ]);
     let message = error.unwrap_err().to_string();
-    assert!(message.contains("config.json: eos_token_id is \"x\", expected a token id"), "{message}");
+    assert!(
+        message.contains("config.json: eos_token_id is \"x\", expected a token id"),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_checkpoint_without_a_tokenizer() {
     let message = read(&[("config.json", "{}")]).unwrap_err().to_string();
     assert!(message.starts_with("no tokenizer in "), "{message}");
-    assert!(message.contains("neither tokenizer.json nor vocab.json with merges.txt"), "{message}");
+    assert!(
+        message.contains("neither tokenizer.json nor vocab.json with merges.txt"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -172,21 +210,45 @@ fn damaged_files_are_named() {
     let (vocab, merges) = vocab_and_merges();
     let message = |files: &[(&str, &str)]| read(files).unwrap_err().to_string();
     let cases: [(&[(&str, &str)], &str); 8] = [
-        (&[("tokenizer.json", "{")], "tokenizer.json: is not a tokenizer file: EOF"),
-        (&[("tokenizer.json", r#"{"model": {"type": "X"}}"#)], "cannot be read as a tokenizer"),
-        (&[("vocab.json", &vocab)], "vocab.json: comes without merges.txt"),
-        (&[("merges.txt", &merges)], "merges.txt: comes without vocab.json"),
-        (&[("vocab.json", "[1]"), ("merges.txt", &merges)], "vocab.json: is not a JSON object"),
         (
-            &[("vocab.json", &vocab), ("merges.txt", "#version\na b\nabc\n")],
+            &[("tokenizer.json", "{")],
+            "tokenizer.json: is not a tokenizer file: EOF",
+        ),
+        (
+            &[("tokenizer.json", r#"{"model": {"type": "X"}}"#)],
+            "cannot be read as a tokenizer",
+        ),
+        (
+            &[("vocab.json", &vocab)],
+            "vocab.json: comes without merges.txt",
+        ),
+        (
+            &[("merges.txt", &merges)],
+            "merges.txt: comes without vocab.json",
+        ),
+        (
+            &[("vocab.json", "[1]"), ("merges.txt", &merges)],
+            "vocab.json: is not a JSON object",
+        ),
+        (
+            &[
+                ("vocab.json", &vocab),
+                ("merges.txt", "#version\na b\nabc\n"),
+            ],
             "merges.txt: line 3 is not two tokens",
         ),
         (
-            &[("vocab.json", r#"{"a": 0, "b": 1}"#), ("merges.txt", "a b\n")],
+            &[
+                ("vocab.json", r#"{"a": 0, "b": 1}"#),
+                ("merges.txt", "a b\n"),
+            ],
             "merges.txt: merges \"a\" with \"b\", but the vocabulary does not have \"ab\"",
         ),
         (
-            &[("vocab.json", r#"{"a": 0, "b": 4294967295}"#), ("merges.txt", "")],
+            &[
+                ("vocab.json", r#"{"a": 0, "b": 4294967295}"#),
+                ("merges.txt", ""),
+            ],
             "a token id of 4294967295",
         ),
     ];
@@ -246,9 +308,19 @@ fn other_vocabularies_stream_too() {
     }
     pieces.push(stream.finish(&tokenizer).unwrap().to_owned());
     assert_eq!(pieces, ["the", " hedgehog", "", "", "", "🦔", "!", "", ""]);
-    assert_eq!(tokenizer.decode(&[1, 2, 3]).unwrap(), "the hedgehog\u{FFFD}");
+    assert_eq!(
+        tokenizer.decode(&[1, 2, 3]).unwrap(),
+        "the hedgehog\u{FFFD}"
+    );
     // An invalid run is not held back for ever.
-    assert_eq!(tokenizer.decode(&[1, 4, 4, 4, 4, 4, 2]).unwrap().matches('\u{FFFD}').count(), 5);
+    assert_eq!(
+        tokenizer
+            .decode(&[1, 4, 4, 4, 4, 4, 2])
+            .unwrap()
+            .matches('\u{FFFD}')
+            .count(),
+        5
+    );
 }
 
 #[test]
@@ -259,5 +331,8 @@ fn a_folder_that_cannot_be_read_is_an_error() {
     let files = CheckpointFiles::Folder(folder.path().to_owned());
     let error = Tokenizer::read(&files).unwrap_err().to_string();
     assert!(error.starts_with("cannot read "), "{error}");
-    assert!(error.contains(Path::new("tokenizer.json").to_str().unwrap()), "{error}");
+    assert!(
+        error.contains(Path::new("tokenizer.json").to_str().unwrap()),
+        "{error}"
+    );
 }

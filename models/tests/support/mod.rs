@@ -9,8 +9,15 @@ use std::process::{Command, Output, Stdio};
 pub fn program(path: &str) -> Command {
     let mut command = Command::new(path);
     for name in [
-        "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_ENDPOINT", "HF_TOKEN",
-        "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "NO_COLOR", "LINNET_CPU",
+        "HF_HOME",
+        "HF_HUB_CACHE",
+        "HUGGINGFACE_HUB_CACHE",
+        "HF_ENDPOINT",
+        "HF_TOKEN",
+        "HF_HUB_OFFLINE",
+        "TRANSFORMERS_OFFLINE",
+        "NO_COLOR",
+        "LINNET_CPU",
     ] {
         command.env_remove(name);
     }
@@ -45,7 +52,13 @@ pub fn run(command: &mut Command, input: &[u8]) -> Output {
 #[track_caller]
 pub fn stdout(output: &Output) -> String {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    assert!(output.status.success(), "{:?}\n{}{}", output.status, text, stderr(output));
+    assert!(
+        output.status.success(),
+        "{:?}\n{}{}",
+        output.status,
+        text,
+        stderr(output)
+    );
     text
 }
 
@@ -57,8 +70,16 @@ pub fn stderr(output: &Output) -> String {
 /// Standard error of a run that failed as it should.
 #[track_caller]
 pub fn failure(output: &Output) -> String {
-    assert!(!output.status.success(), "it succeeded: {}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.code().is_some(), "it crashed: {:?}", output.status);
+    assert!(
+        !output.status.success(),
+        "it succeeded: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    assert!(
+        output.status.code().is_some(),
+        "it crashed: {:?}",
+        output.status
+    );
     let message = stderr(output);
     assert!(!message.contains("panicked"), "{message}");
     message
@@ -66,7 +87,9 @@ pub fn failure(output: &Output) -> String {
 
 /// One of the small checkpoints in the workspace's tests.
 pub fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/fixtures")
+        .join(name)
 }
 
 /// The folder of the bundled model's files.

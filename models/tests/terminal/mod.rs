@@ -56,7 +56,14 @@ impl Terminal {
                 && sender.send(buffer[..n].to_vec()).is_ok()
             {}
         });
-        Self { pty, child, chunks, unread: Vec::new(), reads: 0, data }
+        Self {
+            pty,
+            child,
+            chunks,
+            unread: Vec::new(),
+            reads: 0,
+            data,
+        }
     }
 
     /// The folder for the program's data.
@@ -117,7 +124,10 @@ impl Terminal {
                         RecvTimeoutError::Timeout => "time is up",
                         RecvTimeoutError::Disconnected => "it ended",
                     };
-                    panic!("{ended}; {text:?} is not in {:?}", String::from_utf8_lossy(&self.unread));
+                    panic!(
+                        "{ended}; {text:?} is not in {:?}",
+                        String::from_utf8_lossy(&self.unread)
+                    );
                 }
             }
         }

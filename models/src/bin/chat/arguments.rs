@@ -58,7 +58,12 @@ pub struct Arguments {
     pub greedy: bool,
 
     /// Below 1 more probable words, above 1 more surprising ones; 0 is --greedy
-    #[arg(long, value_name = "T", allow_negative_numbers = true, help_heading = "Sampling")]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_negative_numbers = true,
+        help_heading = "Sampling"
+    )]
     pub temperature: Option<f32>,
 
     /// Choose among the K most probable tokens; 0 is all
@@ -66,17 +71,32 @@ pub struct Arguments {
     pub top_k: usize,
 
     /// Choose among the most probable tokens that together have probability P; 1 is all
-    #[arg(long, value_name = "P", allow_negative_numbers = true, default_value_t = 0.95,
-          help_heading = "Sampling")]
+    #[arg(
+        long,
+        value_name = "P",
+        allow_negative_numbers = true,
+        default_value_t = 0.95,
+        help_heading = "Sampling"
+    )]
     pub top_p: f32,
 
     /// Leave out tokens less probable than P times the most probable one; 0 is none
-    #[arg(long, value_name = "P", allow_negative_numbers = true, default_value_t = 0.0,
-          help_heading = "Sampling")]
+    #[arg(
+        long,
+        value_name = "P",
+        allow_negative_numbers = true,
+        default_value_t = 0.0,
+        help_heading = "Sampling"
+    )]
     pub min_p: f32,
 
     /// Make tokens that came already less probable; 1 is off [default: 1.1, and 1 with --greedy]
-    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Sampling")]
+    #[arg(
+        long,
+        value_name = "R",
+        allow_negative_numbers = true,
+        help_heading = "Sampling"
+    )]
     pub repetition_penalty: Option<f32>,
 
     /// Fix the random choices, so that the same command writes the same text
@@ -213,11 +233,16 @@ mod tests {
     #[test]
     fn greedy_is_temperature_zero() {
         let options = |line: &[&str]| {
-            Arguments::try_parse_from([&["chat"], line].concat()).unwrap().generate_options()
+            Arguments::try_parse_from([&["chat"], line].concat())
+                .unwrap()
+                .generate_options()
         };
         for greedy in [&["--greedy"][..], &["--temperature", "0"]] {
             let sampling = options(greedy).sampling;
-            assert_eq!((sampling.temperature, sampling.repetition_penalty), (0.0, 1.0));
+            assert_eq!(
+                (sampling.temperature, sampling.repetition_penalty),
+                (0.0, 1.0)
+            );
         }
         assert_eq!(options(&[]).sampling.repetition_penalty, REPETITION_PENALTY);
         assert_eq!(options(&[]).sampling.temperature, 0.8);

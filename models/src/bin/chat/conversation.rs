@@ -1,10 +1,9 @@
 //! The conversation at a terminal.
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;
 
 use linnet_models::{FinishReason, GenerateOptions, TextModel};
-use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Behavior, Config, Editor};
@@ -47,7 +46,13 @@ pub fn run(
     options.cancellation = interrupt::cancellation().clone();
     let mut editor = editor()?;
     let mut history = History::load(&mut editor);
-    let mut talk = Talk { loaded, options, stats: arguments.stats, turn: 0, told_to_go_on: false };
+    let mut talk = Talk {
+        loaded,
+        options,
+        stats: arguments.stats,
+        turn: 0,
+        told_to_go_on: false,
+    };
     note(&talk.greeting(&arguments.model));
     let mut interrupted = false;
     loop {
@@ -69,25 +74,36 @@ pub fn run(
                 aside("(Ctrl-C again leaves)");
             }
             Err(ReadlineError::Eof) => return Ok(ExitCode::SUCCESS),
+            Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                interrupted = false;
+                note("that was not UTF-8 text; the line is dropped");
+            }
             Err(error) => {
-                return Err(Failure::Message(format!("cannot read the terminal: {error}")));
+                return Err(Failure::Message(format!(
+                    "cannot read the terminal: {error}"
+                )));
             }
         }
     }
 }
 
 fn editor() -> Result<Editor<(), FileHistory>, Failure> {
-    let config = Config::builder().max_history_size(1000).and_then(|builder| {
-        builder.history_ignore_dups(true).map(|builder| builder.bracketed_paste(true).build())
-    });
-    let create = |mut config: Config| {
-        if !std::io::stdout().is_terminal() {
-            // The text goes to a file or pipe, the editor to the terminal.
-            config.set_behavior(Behavior::PreferTerm);
-        }
+    let behavior = if std::io::stdout().is_terminal() {
+        Behavior::Stdio
+    } else {
+        // The text goes to a file or pipe, the editor to the terminal.
+        Behavior::PreferTerm
+    };
+    let create = || {
+        let config = Config::builder()
+            .max_history_size(1000)?
+            .history_ignore_dups(true)?
+            .bracketed_paste(true)
+            .behavior(behavior)
+            .build();
         Editor::with_config(config)
     };
-    config.and_then(create).map_err(|e| Failure::Message(format!("cannot use the terminal: {e}")))
+    create().map_err(|e: ReadlineError| Failure::Message(format!("cannot use the terminal: {e}")))
 }
 
 fn command(line: &str) -> Command<'_> {
@@ -143,7 +159,10 @@ impl Talk {
     fn answer(&mut self, text: &str) -> Result<Option<FinishReason>, Failure> {
         let mut options = self.options.clone();
         // Each turn has random numbers of its own, all of them fixed by the seed.
-        options.sampling.seed = options.sampling.seed.map(|seed| seed.wrapping_add(self.turn));
+        options.sampling.seed = options
+            .sampling
+            .seed
+            .map(|seed| seed.wrapping_add(self.turn));
         self.turn += 1;
         let model = &mut self.loaded.model;
         let text = joined(model, text);

@@ -48,7 +48,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let started = Instant::now();
     let model = linnet_models::load(&arguments.model, arguments.load_options())?;
-    let loaded = Loaded { model, load_time: started.elapsed() };
+    let loaded = Loaded {
+        model,
+        load_time: started.elapsed(),
+    };
     match prompt {
         Some(prompt) => one_shot::run(loaded, &prompt, options, arguments.stats),
         None => conversation::run(loaded, arguments, options),

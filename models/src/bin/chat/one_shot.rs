@@ -27,7 +27,9 @@ fn read_stdin() -> Result<String, Failure> {
         .map_err(|e| Failure::Message(format!("cannot read standard input: {e}")))?;
     let mut text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Failure::Message(format!("standard input is not UTF-8 text: byte {at} is not part of a character"))
+        Failure::Message(format!(
+            "standard input is not UTF-8 text: byte {at} is not part of a character"
+        ))
     })?;
     if text.ends_with('\n') {
         text.pop();

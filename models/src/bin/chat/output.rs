@@ -32,7 +32,9 @@ fn output_failure(error: std::io::Error) -> Failure {
 /// Writes to standard output and shows it at once.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failure)
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(output_failure)
 }
 
 /// A line on standard error. It is lost where that is closed.
@@ -71,7 +73,11 @@ pub fn stream(mut generation: Generation<'_>, trim: bool) -> Result<Written, Fai
                 break;
             }
         };
-        let piece = if trim && last.is_none() { piece.trim_start_matches(' ') } else { piece };
+        let piece = if trim && last.is_none() {
+            piece.trim_start_matches(' ')
+        } else {
+            piece
+        };
         if !piece.is_empty() {
             print(piece)?;
             last = piece.chars().next_back();
@@ -100,7 +106,10 @@ pub fn statistics_line(load_time: Duration, statistics: &Statistics) -> String {
         seconds(statistics.time_to_first_token + statistics.generation_time),
     );
     if statistics.generated_tokens > 1 {
-        line.push_str(&format!(" ({:.1} tokens/s)", statistics.tokens_per_second()));
+        line.push_str(&format!(
+            " ({:.1} tokens/s)",
+            statistics.tokens_per_second()
+        ));
     }
     if let Some(bytes) = peak_memory_bytes() {
         line.push_str(&format!("; peak memory {:.0} MB", bytes as f64 / 1e6));

@@ -25,7 +25,12 @@ struct Output {
 impl Output {
     fn new(tokens: &Tokens, vocab: usize) -> Self {
         let shape = [tokens.rows, tokens.length, vocab];
-        Self { file: LogitsFile { bytes: vec![0; 4 * shape.iter().product::<usize>()], shape } }
+        Self {
+            file: LogitsFile {
+                bytes: vec![0; 4 * shape.iter().product::<usize>()],
+                shape,
+            },
+        }
     }
 
     /// Keeps one row of an entry's result as the logits after token `s` of sequence `b`.
@@ -56,7 +61,9 @@ fn forward(model: &mut dyn LanguageModel, tokens: &Tokens, out: &mut Output) -> 
 
 /// The first `length` tokens of every row.
 fn beginnings(tokens: &Tokens, length: usize) -> Vec<i32> {
-    (0..tokens.rows).flat_map(|b| tokens.row(b)[..length].iter().copied()).collect()
+    (0..tokens.rows)
+        .flat_map(|b| tokens.row(b)[..length].iter().copied())
+        .collect()
 }
 
 /// The tokens at one position of every row.
@@ -101,8 +108,9 @@ fn prefill_slots(model: &mut dyn LanguageModel, tokens: &Tokens, out: &mut Outpu
     for round in 0..tokens.length {
         let length = |m: usize| (round + m) % tokens.length + 1;
         let lengths: Vec<i32> = (0..tokens.rows).map(|m| length(m) as i32).collect();
-        let slots: Vec<i32> =
-            (0..tokens.rows).map(|m| ((round + m) % tokens.rows) as i32).collect();
+        let slots: Vec<i32> = (0..tokens.rows)
+            .map(|m| ((round + m) % tokens.rows) as i32)
+            .collect();
         let logits = model.prefill_slots(&tokens.ids, &slots, &lengths)?;
         for m in 0..tokens.rows {
             out.set(m, length(m) - 1, logits.row(m));

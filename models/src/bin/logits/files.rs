@@ -73,15 +73,17 @@ fn ids(tensor: &TensorView<'_>) -> Result<Vec<i32>, String> {
     match tensor.dtype() {
         Dtype::I32 => {
             let (values, _) = tensor.data().as_chunks();
-            Ok(values.iter().map(|&bytes| i32::from_le_bytes(bytes)).collect())
+            Ok(values
+                .iter()
+                .map(|&bytes| i32::from_le_bytes(bytes))
+                .collect())
         }
         Dtype::I64 => {
             let (values, _) = tensor.data().as_chunks();
             let narrow = |(i, &bytes)| {
                 let id = i64::from_le_bytes(bytes);
-                i32::try_from(id).map_err(|_| {
-                    format!("has id {id} at element {i}, which no vocabulary has")
-                })
+                i32::try_from(id)
+                    .map_err(|_| format!("has id {id} at element {i}, which no vocabulary has"))
             };
             values.iter().enumerate().map(narrow).collect()
         }
@@ -91,7 +93,9 @@ fn ids(tensor: &TensorView<'_>) -> Result<Vec<i32>, String> {
 
 /// The folder that a file is in.
 fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Whether the result can be written, before it is computed.
@@ -123,6 +127,8 @@ pub fn write(path: &Path, logits: &LogitsFile) -> Result<(), String> {
     let mut file = temporary(path)?;
     safetensors::serialize_to_file([("logits", view)], None, file.path())
         .map_err(|e| failed(&e))?;
-    file.flush().and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&e))?;
+    file.flush()
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(|e| failed(&e))?;
     file.persist(path).map(drop).map_err(|e| failed(&e.error))
 }

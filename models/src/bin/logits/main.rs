@@ -29,7 +29,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let mut model =
         linnet_models::load_model(&arguments.model, options).map_err(|e| e.to_string())?;
     tokens.check(model.vocab(), &arguments.tokens)?;
-    let logits = compute::logits(model.as_mut(), &tokens, arguments.entry)
-        .map_err(|e| e.to_string())?;
+    let logits =
+        compute::logits(model.as_mut(), &tokens, arguments.entry).map_err(|e| e.to_string())?;
     files::write(&arguments.out, &logits)
 }

@@ -28,7 +28,11 @@ impl Response {
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = body.into();
         let length = ("content-length".to_owned(), body.len().to_string());
-        Self { status, headers: vec![length], body }
+        Self {
+            status,
+            headers: vec![length],
+            body,
+        }
     }
 
     pub fn header(mut self, name: &str, value: impl ToString) -> Self {
@@ -65,13 +69,21 @@ impl Server {
                 std::thread::spawn(move || serve(stream, &seen, handler.as_ref()));
             }
         });
-        Self { url, requests, stop, thread: Some(thread) }
+        Self {
+            url,
+            requests,
+            stop,
+            thread: Some(thread),
+        }
     }
 
     /// The methods and paths asked for so far.
     pub fn asked(&self) -> Vec<String> {
         let requests = self.requests.lock().unwrap();
-        requests.iter().map(|r| format!("{} {}", r.method, r.path)).collect()
+        requests
+            .iter()
+            .map(|r| format!("{} {}", r.method, r.path))
+            .collect()
     }
 }
 
@@ -89,11 +101,17 @@ impl Drop for Server {
 /// One request per connection.
 fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Request>>, handler: &Handler) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
-    let Ok(reading) = stream.try_clone() else { return };
+    let Ok(reading) = stream.try_clone() else {
+        return;
+    };
     let mut lines = BufReader::new(reading).lines();
-    let Some(Ok(first)) = lines.next() else { return };
+    let Some(Ok(first)) = lines.next() else {
+        return;
+    };
     let mut parts = first.split(' ').map(str::to_owned);
-    let (Some(method), Some(path)) = (parts.next(), parts.next()) else { return };
+    let (Some(method), Some(path)) = (parts.next(), parts.next()) else {
+        return;
+    };
     let headers = lines
         .map_while(Result::ok)
         .take_while(|line| !line.is_empty())
@@ -102,7 +120,11 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Request>>, handler: &Handler) {
             Some((name.to_lowercase(), value.trim().to_owned()))
         })
         .collect();
-    let request = Request { method, path, headers };
+    let request = Request {
+        method,
+        path,
+        headers,
+    };
     let response = handler(&request);
     seen.lock().unwrap().push(request.clone());
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", response.status);
