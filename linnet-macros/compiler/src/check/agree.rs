@@ -143,7 +143,7 @@ impl Body<'_, '_> {
     }
 
     /// What to do about a tensor of the wrong shape.
-    fn shape_help(
+    pub(crate) fn shape_help(
         &self,
         agreement: &Agreement,
         expected: &Ty,

@@ -394,13 +394,15 @@ impl Body<'_, '_> {
                 if a.ty.is_unknown() || b.ty.is_unknown() {
                     return None;
                 }
-                if compare(&a.ty, &b.ty, &self.facts) == Agreement::Yes {
+                let agreement = compare(&a.ty, &b.ty, &self.facts);
+                if agreement == Agreement::Yes {
                     return Some(a.ty.clone());
                 }
+                let help = self.shape_help(&agreement, &a.ty, &b.ty, "value");
                 let rule = Rule::Branches {
                     first: a.ty.to_string(),
                     second: b.ty.to_string(),
-                    help: None,
+                    help,
                 };
                 self.report(rule, expr);
                 None

@@ -98,6 +98,7 @@ fn parse_member(field: &syn::Field, errors: &mut Errors) -> Option<Member> {
     let mut param = None;
     let mut state = None;
     let mut attrs = Vec::new();
+    let mut is_doubtful = false;
     for attr in &field.attrs {
         let slot = if attr.path().is_ident("param") {
             &mut param
@@ -112,6 +113,7 @@ fn parse_member(field: &syn::Field, errors: &mut Errors) -> Option<Member> {
                 "a member has no such attribute",
                 "a tensor is `#[param]` or `#[state]`; a block has no attribute",
             );
+            is_doubtful = true;
             continue;
         };
         if !matches!(attr.meta, syn::Meta::Path(_)) {
@@ -133,6 +135,8 @@ fn parse_member(field: &syn::Field, errors: &mut Errors) -> Option<Member> {
             );
             return None;
         }
+        // The unknown attribute was meant to be one of them.
+        (MemberType::Tensor(_), None, None) if is_doubtful => return None,
         (MemberType::Tensor(ty), None, None) => {
             errors.push(
                 &name,

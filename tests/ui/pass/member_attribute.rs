@@ -1,0 +1,12 @@
+use linnet_runtime::prelude::*;
+
+#[block]
+pub struct Outer<H: Dim, T: Float> {
+    #[param]
+    scale: Tensor![H; T],
+}
+
+#[block]
+impl Outer {}
+
+fn main() {}
