@@ -11,10 +11,27 @@ fn bound(k: usize) -> f64 {
 #[test]
 fn any_strides() {
     each_cpu(|cpu| {
-        for (m, k, n) in [(1, 1, 1), (3, 5, 2), (1, 40, 17), (17, 1, 33), (30, 70, 20), (33, 300, 19), (0, 3, 2), (2, 0, 3), (2, 3, 0)] {
+        for (m, k, n) in [
+            (1, 1, 1),
+            (3, 5, 2),
+            (1, 40, 17),
+            (17, 1, 33),
+            (30, 70, 20),
+            (33, 300, 19),
+            (0, 3, 2),
+            (2, 0, 3),
+            (2, 3, 0),
+        ] {
             for transposes in 0..8 {
-                let order = |bit: usize, [r, c]: [usize; 2]| if transposes >> bit & 1 == 0 { [c, 1] } else { [1, r] };
-                let (a_strides, b_strides, c_strides) = (order(0, [m, k]), order(1, [k, n]), order(2, [m, n]));
+                let order = |bit: usize, [r, c]: [usize; 2]| {
+                    if transposes >> bit & 1 == 0 {
+                        [c, 1]
+                    } else {
+                        [1, r]
+                    }
+                };
+                let (a_strides, b_strides, c_strides) =
+                    (order(0, [m, k]), order(1, [k, n]), order(2, [m, n]));
                 let mut rng = Rng::new(SEED);
                 let (a, b): (Vec<f32>, Vec<f32>) = (rng.vec(m * k), rng.vec(k * n));
                 let mut c = vec![0.0f32; m * n];
@@ -38,7 +55,10 @@ fn any_strides() {
                             .sum();
                     }
                 }
-                let what = format!("matmul {} {m} x {k} x {n}, transposes {transposes:03b}, seed {SEED}", cpu.isa().name());
+                let what = format!(
+                    "matmul {} {m} x {k} x {n}, transposes {transposes:03b}, seed {SEED}",
+                    cpu.isa().name()
+                );
                 assert_close(&what, &c, &expected, |_| bound(k));
             }
         }
@@ -49,6 +69,9 @@ fn any_strides() {
             MatMut::contiguous(&mut [0.0f32; 6], 2, 3).unwrap(),
             &mut [],
         );
-        assert_eq!(error.unwrap_err().to_string(), "matmul: the rows of b must be 3, found 2");
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "matmul: the rows of b must be 3, found 2"
+        );
     });
 }
