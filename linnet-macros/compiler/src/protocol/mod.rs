@@ -26,8 +26,8 @@ mod signature;
 pub use answer::{Answers, answer_macro, parse_answers};
 pub(crate) use chain::resolved_at;
 pub use chain::{ask, ask_struct, struct_macro};
-pub(crate) use signature::{bound_name, dtype_name};
 pub use signature::{Answer, block_answer, broken_answer, op_answer};
+pub(crate) use signature::{bound_name, dtype_name};
 
 #[cfg(test)]
 mod tests;

@@ -120,7 +120,7 @@ fn an_operation_with_a_kernel_and_an_updated_tensor() {
     )
     .unwrap();
     assert_eq!(messages(&parsed.errors), [""; 0]);
-    assert_eq!(text(&parsed.item.kernel.unwrap()), "gelu");
+    assert_eq!(text(parsed.item.kernel.unwrap()), "gelu");
     assert!(parsed.item.function.params[0].by_mut);
     assert!(!parsed.item.function.params[1].by_mut);
 }
