@@ -452,14 +452,22 @@ impl Body<'_, '_> {
     }
 
     fn not_assignable(&mut self, target: &Expr) -> Option<Place> {
-        self.report(
-            Rule::NotAssignable {
-                what: format!("`{}`", source::text(target)),
-                help: "assign to a variable, a state `self.name`, or a `&mut` parameter, `*name`"
-                    .to_owned(),
+        let of_block = match target {
+            Expr::Field(field) => match self.receiver(&field.base) {
+                Some(Receiver::Sub(name) | Receiver::Element(name)) => Some(name),
+                _ => None,
             },
-            target.to_token_stream(),
-        );
+            _ => None,
+        };
+        let help = match of_block {
+            Some(block) => {
+                format!("a block writes its own states: call a function of `{block}` that does")
+            }
+            None => "assign to a variable, a state `self.name`, or a `&mut` parameter, `*name`"
+                .to_owned(),
+        };
+        let what = format!("`{}`", source::text(target));
+        self.report(Rule::NotAssignable { what, help }, target.to_token_stream());
         None
     }
 }
