@@ -1,4 +1,4 @@
-//! Attention: out[b, h, s, :] = sum_m p[m] v[row(b), h / G, m, :], with
+//! Attention: `out[b, h, s, :] = sum_m p[m] v[row(b), h / G, m, :]`, with
 //! p = softmax over the visible m of scale * q[b, h, s, :] . k[row(b), h / G, m, :].
 //!
 //! Layout: q, out (B, H, S, D), k and v (C, KvHeads, M, D), D contiguous, H = KvHeads * G.
@@ -6,7 +6,7 @@
 //! Keys are taken in blocks with a running maximum and sum (online softmax), so that only
 //! the visible part of the cache is read, once. A task is a batch entry, a key head and a
 //! block of queries; the G heads that share a key head are its rows. Few rows are handled
-//! one by one ([`decode`], bound by memory), more as lanes of vectors ([`prefill`], bound
+//! one by one (`decode`, bound by memory), more as lanes of vectors (`prefill`, bound
 //! by the FMA units). Nothing depends on the number of threads.
 
 mod decode;

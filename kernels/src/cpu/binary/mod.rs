@@ -1,4 +1,4 @@
-//! Element-wise functions of two arguments: out[r, c] = f(a[r, c], b[r, c]).
+//! Element-wise functions of two arguments: `out[r, c] = f(a[r, c], b[r, c])`.
 //!
 //! Layout: matrices with any strides; a stride of 0 broadcasts a row
 //! ([`MatRef::repeated_row`]), a column or a single value. Rows with contiguous

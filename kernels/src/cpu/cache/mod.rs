@@ -1,4 +1,4 @@
-//! Writes into a key or value cache: cache[row(b), h, pos(b) + s, :] = x[b, h, s, :].
+//! Writes into a key or value cache: `cache[row(b), h, pos(b) + s, :] = x[b, h, s, :]`.
 //!
 //! Layout: x (B, H, S, D) and cache (C, H, M, D), D contiguous. Bound by memory.
 
@@ -79,7 +79,7 @@ pub(crate) fn row_of(rows: Option<&[i32]>, b: usize) -> usize {
     rows.map_or(b, |rows| rows[b] as usize)
 }
 
-/// cache[row(b), h, pos(b) + s, :] = x[b, h, s, :], with row(b) = `rows[b]`, or b without a map.
+/// `cache[row(b), h, pos(b) + s, :] = x[b, h, s, :]`, with row(b) = `rows[b]`, or b without a map.
 /// Where two entries write the same place, the later one stays. Any element type.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Conversion between float types: out[i] = x[i], rounded to nearest even.
+//! Conversion between float types: `out[i] = x[i]`, rounded to nearest even.
 //!
 //! f32, f16, bf16 and f64 in any combination; f64 to a 16-bit type is rounded once.
 //! Bound by memory, but for f64 to a 16-bit type or f64, which goes element by element.
@@ -131,7 +131,7 @@ impl sealed::Sealed for f64 {
     }
 }
 
-/// out[i] = x[i], rounded to nearest even; overflow becomes infinity, NaN stays NaN.
+/// `out[i] = x[i]`, rounded to nearest even; overflow becomes infinity, NaN stays NaN.
 ///
 /// # Errors
 /// If the lengths differ.

@@ -10,7 +10,7 @@ use crate::view::{MAX_RANK, Shared, distinct, extent};
 #[cfg(test)]
 mod tests;
 
-/// out[i..] = x[i..] for all indices of `shape`. Strides count elements; those of x may be 0.
+/// `out[i, ..] = x[i, ..]` for all indices of `shape`. Strides count elements; those of x may be 0.
 ///
 /// # Errors
 /// If the numbers of axes differ or are above [`MAX_RANK`], a view reaches past its

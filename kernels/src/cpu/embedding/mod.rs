@@ -1,4 +1,4 @@
-//! Rows of a table by id: out[i, :] = table[ids[i], :].
+//! Rows of a table by id: `out[i, :] = table[ids[i], :]`.
 //!
 //! Layout: ids (R), table (V, H), out (R, H), columns contiguous. Bound by memory.
 
@@ -10,7 +10,7 @@ use crate::view::{MatMut, MatRef, Shared};
 #[cfg(test)]
 mod tests;
 
-/// out[i, :] = table[ids[i], :]. Any element type; nothing is written if an id is out of range.
+/// `out[i, :] = table[ids[i], :]`. Any element type; nothing is written if an id is out of range.
 ///
 /// # Errors
 /// If the shapes differ, columns are not contiguous, or an id is not in `0..V`

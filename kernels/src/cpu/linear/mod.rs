@@ -1,6 +1,6 @@
-//! The linear layer: out[r, o] = act(sum_i x[r, i] w[o, i] + bias[o]).
+//! The linear layer: `out[r, o] = act(sum_i x[r, i] w[o, i] + bias[o])`.
 //!
-//! Few rows stream the weights ([`stream`], bound by memory); more are multiplied in blocks
+//! Few rows stream the weights (`stream`, bound by memory); more are multiplied in blocks
 //! ([`crate::cpu::matmul`], bound by the FMA units). x, w, out and bias may be of different
 //! float types; sums are f32.
 
@@ -42,7 +42,7 @@ impl<W> Default for Epilogue<'_, W> {
     }
 }
 
-/// out[r, o] = act(sum_i x[r, i] * w[o, i] + bias[o]).
+/// `out[r, o] = act(sum_i x[r, i] * w[o, i] + bias[o])`.
 ///
 /// x (R, I), w (O, I), out (R, O), bias (O). `w` may be stored as (O, I) with contiguous
 /// rows, or as (I, O) and be given transposed ([`MatRef::transposed`]); both are fast. Other

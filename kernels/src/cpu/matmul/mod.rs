@@ -1,6 +1,6 @@
-//! The matrix product: c[m, n] = sum_k a[m, k] b[k, n].
+//! The matrix product: `c[m, n] = sum_k a[m, k] b[k, n]`.
 //!
-//! [`blocked`] is the product in blocks, [`tile`] its inner loop, [`pack`] the copies it reads.
+//! `blocked` is the product in blocks, `tile` its inner loop, `pack` the copies it reads.
 
 pub(crate) mod blocked;
 pub(crate) mod pack;
@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{Result, expect_len};
 use crate::view::{MatMut, MatRef};
 
-/// c[m, n] = sum_k a[m, k] * b[k, n], any strides.
+/// `c[m, n] = sum_k a[m, k] * b[k, n]`, any strides.
 ///
 /// # Errors
 /// If shapes differ or `scratch` is shorter than [`matmul_scratch`] says.

@@ -14,7 +14,7 @@ pub(crate) mod row;
 #[cfg(test)]
 mod tests;
 
-/// out[r] = the first index of the largest element of row r; of the first NaN, if there is one
+/// `out[r]` = the first index of the largest element of row r; of the first NaN, if there is one
 /// (so that a caller who looks at the element notices).
 ///
 /// # Errors

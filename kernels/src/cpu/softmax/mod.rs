@@ -1,7 +1,9 @@
 //! Softmax over rows.
 //!
+//! ```text
 //! softmax:     y[i] = e^(x[i] - max) / sum_j e^(x[j] - max)
 //! log_softmax: y[i] = x[i] - max - ln sum_j e^(x[j] - max)
+//! ```
 //!
 //! Layout: (R, N) with contiguous columns. A row with a NaN, or whose largest element
 //! is infinite, becomes NaN, as the formula says; elements of -inf get 0 (or -inf).

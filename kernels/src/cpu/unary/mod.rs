@@ -1,4 +1,4 @@
-//! Element-wise functions of one argument: out[i] = f(x[i]).
+//! Element-wise functions of one argument: `out[i] = f(x[i])`.
 //!
 //! Layout: matrices with any strides; rows with contiguous columns are vectorised.
 //! Bound by memory for `Relu`, by the FMA units for those with an exponential
