@@ -191,6 +191,33 @@ pub(crate) struct Span {
     pub(crate) dtype: DType,
 }
 
+impl Span {
+    /// As many elements of `T` as it holds bytes for.
+    ///
+    /// # Safety
+    /// For `'a` the bytes must be initialised elements of `T`, aligned for it,
+    /// that nothing writes. A span of no elements may have any address.
+    unsafe fn elements<'a, T: Element>(self) -> &'a [T] {
+        match self.n_elements * self.dtype.size() / size_of::<T>() {
+            0 => &[],
+            // SAFETY: the caller's duty.
+            n => unsafe { std::slice::from_raw_parts(self.start.cast::<T>(), n) },
+        }
+    }
+
+    /// The same to write.
+    ///
+    /// # Safety
+    /// As [`Span::elements`], and nothing else accesses the bytes for `'a`.
+    unsafe fn elements_mut<'a, T: Element>(self) -> &'a mut [T] {
+        match self.n_elements * self.dtype.size() / size_of::<T>() {
+            0 => &mut [],
+            // SAFETY: the caller's duty.
+            n => unsafe { std::slice::from_raw_parts_mut(self.start.cast::<T>(), n) },
+        }
+    }
+}
+
 /// An operand of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LaunchOperand {
@@ -251,7 +278,7 @@ impl<'a> Launch<'a> {
         match self.operands.get(i) {
             Some(LaunchOperand::Input(span)) if span.dtype == T::DTYPE => {
                 // SAFETY: `new` requires valid elements for `'a` that nothing in this launch writes.
-                Ok(unsafe { std::slice::from_raw_parts(span.start.cast::<T>(), span.n_elements) })
+                Ok(unsafe { span.elements() })
             }
             other => Err(self.misuse(format!(
                 "operand {i} is {other:?}, not a tensor of {} to read",
@@ -283,9 +310,7 @@ impl<'a> Launch<'a> {
                 self.taken_operands |= 1 << i;
                 // SAFETY: `new` requires valid elements for `'a`, exclusive to
                 // this operand, and the bit above gives them out once.
-                Ok(unsafe {
-                    std::slice::from_raw_parts_mut(span.start.cast::<T>(), span.n_elements)
-                })
+                Ok(unsafe { span.elements_mut() })
             }
             other => Err(self.misuse(format!(
                 "operand {i} is {other:?}, not an untaken `&mut` tensor of {}",
@@ -303,9 +328,7 @@ impl<'a> Launch<'a> {
             Some(span) if span.dtype == T::DTYPE && self.taken_outputs >> i & 1 == 0 => {
                 self.taken_outputs |= 1 << i;
                 // SAFETY: as in `mutable`.
-                Ok(unsafe {
-                    std::slice::from_raw_parts_mut(span.start.cast::<T>(), span.n_elements)
-                })
+                Ok(unsafe { span.elements_mut() })
             }
             other => Err(self.misuse(format!(
                 "output {i} is {other:?}, not an untaken tensor of {}",
@@ -317,21 +340,16 @@ impl<'a> Launch<'a> {
     /// The scratch space as elements of `T`, whatever they hold; it can be taken once.
     ///
     /// # Errors
-    /// If there is none, or it was taken before, or `T` is `bool`.
+    /// If it was taken before, or `T` is `bool`.
     pub fn scratch<T: Element>(&mut self) -> Result<&'a mut [T]> {
         if T::DTYPE == DType::Bool {
             return Err(self.misuse("scratch space cannot hold bools".to_owned()));
         }
         match self.scratch.take() {
-            Some(span) => {
-                let n_bytes = span.n_elements * span.dtype.size();
-                // SAFETY: as in `mutable`; the span is aligned to 64 bytes, and
-                // every bit pattern is a value of the types other than bool.
-                Ok(unsafe {
-                    std::slice::from_raw_parts_mut(span.start.cast::<T>(), n_bytes / size_of::<T>())
-                })
-            }
-            None => Err(self.misuse("there is no scratch space left to take".to_owned())),
+            // SAFETY: as in `mutable`; the span is aligned to 64 bytes, and
+            // every bit pattern is a value of the types other than bool.
+            Some(span) => Ok(unsafe { span.elements_mut() }),
+            None => Err(self.misuse("the scratch space was taken before".to_owned())),
         }
     }
 

@@ -4,8 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Numerics {
     /// Every operation by its body, in plain loops and in the order of the
-    /// indices; each result is rounded to its dtype. Slow, and the reference
-    /// for everything else.
+    /// indices; each result is rounded to its dtype. Only what a fold adds up
+    /// or multiplies keeps the precision of `f32`, in which it accumulates.
+    /// Slow, and the reference for everything else.
     Exact,
     /// Operations by their kernels, matrix products recognised in index
     /// notation. The same result on every run and for every number of threads.

@@ -675,3 +675,48 @@ fn index_arithmetic() {
     );
     assert_eq!(floats(&b), [y[1], y[3], y[5]]);
 }
+
+#[test]
+fn large_results_do_not_depend_on_the_threads() {
+    // Well above the size from which a nest runs on several threads.
+    let (n, h) = (700, 96);
+    let (x, w) = (noise(n * h, 20), noise(h, 21));
+    let out = call::<scale_and_shift>(&[tensor(&[n, h], &x), tensor(&[h], &w)]).unwrap();
+    let expected: Vec<f32> = x
+        .iter()
+        .enumerate()
+        .map(|(i, x)| x * 2.0 + w[i % h])
+        .collect();
+    assert_eq!(floats(&out), expected);
+    let out = call::<soft>(&[tensor(&[n, h], &x)]).unwrap();
+    for row in floats(&out).chunks(h) {
+        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    }
+    // An error on any thread is the one that a single thread would meet first.
+    let mut ids: Vec<i32> = (0..50_000).map(|i| i % 100).collect();
+    ids[20_000] = -7;
+    ids[49_999] = 100;
+    let err = call::<unchecked_lookup>(&[tensor(&[50_000], &ids), tensor(&[100], &ramp(100))])
+        .unwrap_err();
+    assert!(err.to_string().contains("index -7"), "{err}");
+}
+
+#[test]
+fn instances_and_tensors_move_between_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<linnet_runtime::Instance>();
+    check::<ErasedTensor>();
+    check::<Tensor<(Dyn, Const<3>), bf16>>();
+    check::<Device>();
+    let x = Tensor::from(ramp(4)).try_into_shape::<(Dyn,)>().unwrap();
+    let doubled = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| optional(&x, Some(&x)).unwrap().to_vec()))
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    assert!(doubled.iter().all(|y| *y == [-4.0, -2.0, 0.0, 2.0]));
+}

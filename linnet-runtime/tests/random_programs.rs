@@ -138,39 +138,35 @@ impl Builder {
                 self.tensor(NodeOp::Reshape(id), &out);
             }
             8 | 9 => self.slice(id, &shape),
-            10 => {
-                if rank > 0 {
-                    let axis = self.pick(rank);
-                    let keep = self.pick(2) == 0;
-                    let op = [ReduceOp::Sum, ReduceOp::Max][self.pick(2)];
-                    let mut out = shape.clone();
-                    out[axis] = 1;
-                    if !keep {
-                        out.remove(axis);
-                    }
-                    let axes = leak(vec![Axis::Back((rank - 1 - axis) as u32)]);
-                    let id = self.push(
-                        NodeOp::Reduce {
-                            op,
-                            input: id,
-                            axes,
-                            keep,
-                        },
-                        tensor_type(&out, F32),
-                    );
-                    self.clamped(id, &out);
+            10 if rank > 0 => {
+                let axis = self.pick(rank);
+                let keep = self.pick(2) == 0;
+                let op = [ReduceOp::Sum, ReduceOp::Max][self.pick(2)];
+                let mut out = shape.clone();
+                out[axis] = 1;
+                if !keep {
+                    out.remove(axis);
                 }
+                let axes = leak(vec![Axis::Back((rank - 1 - axis) as u32)]);
+                let id = self.push(
+                    NodeOp::Reduce {
+                        op,
+                        input: id,
+                        axes,
+                        keep,
+                    },
+                    tensor_type(&out, F32),
+                );
+                self.clamped(id, &out);
             }
-            11 => {
-                if rank > 0 {
-                    let axis = self.pick(rank);
-                    let mut out = shape.clone();
-                    out[axis] *= 2;
-                    self.tensor(
-                        NodeOp::Concat(leak(vec![id, id]), Axis::Front(axis as u32)),
-                        &out,
-                    );
-                }
+            11 if rank > 0 => {
+                let axis = self.pick(rank);
+                let mut out = shape.clone();
+                out[axis] *= 2;
+                self.tensor(
+                    NodeOp::Concat(leak(vec![id, id]), Axis::Front(axis as u32)),
+                    &out,
+                );
             }
             12 => {
                 let (other, other_shape) = self.any();

@@ -378,10 +378,10 @@ unsafe fn launch(kernel: &KernelCall, machine: &Machine<'_>) -> Result<()> {
             unsafe { slot.start.write_bytes(0, output.n_elements) };
         }
     }
-    let scratch = kernel
-        .scratch
-        .as_ref()
-        .map(|scratch| whole_span(scratch, machine));
+    let scratch = match &kernel.scratch {
+        Some(scratch) => whole_span(scratch, machine),
+        None => nothing,
+    };
     // SAFETY: the caller's duty. Temporaries that are alive at one instruction
     // do not overlap, and a location that a kernel updates was copied where
     // another operand still needs its old content.
@@ -390,7 +390,7 @@ unsafe fn launch(kernel: &KernelCall, machine: &Machine<'_>) -> Result<()> {
             kernel.name,
             &operands[..kernel.operands.len()],
             &outputs[..kernel.outputs.len()],
-            scratch,
+            Some(scratch),
             machine.cpu,
         )
     };

@@ -15,7 +15,7 @@ use crate::numerics::Numerics;
 use crate::shape::Dims;
 
 use super::{Frame, MAX_DEPTH, Tracer, Value};
-use crate::plan::graph::{Check, GraphOp, KernelOp, KernelOperand, Location, RootKind, ScalarRef};
+use crate::plan::graph::{Check, GraphOp, KernelOp, KernelOperand, RootKind, ScalarRef};
 use crate::plan::requirement::RuntimeDim;
 use crate::plan::view::View;
 
@@ -302,17 +302,7 @@ impl<'a> Tracer<'a> {
             if self.checked.contains(&checked) {
                 continue;
             }
-            // A tensor that a call updates may change after the check.
-            let fixed = match &checked {
-                Checked::Elements(view, ..) | Checked::Distinct(view) => !matches!(
-                    self.graph.roots[view.root].kind,
-                    RootKind::Content(Location::Argument(_))
-                ),
-                Checked::Compare(..) => true,
-            };
-            if fixed {
-                self.checked.push(checked);
-            }
+            self.checked.push(checked);
             self.graph.ops.push(GraphOp::Check {
                 check,
                 place: frame.place.clone(),

@@ -2,11 +2,15 @@
 
 use crate::descriptor::{Body, Carried, DimExpr, Merge, Node, ValueId};
 use crate::dtype::{DType, ScalarValue};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::instance::NodeMember;
 
 use super::{Frame, Tracer, Value};
 use crate::plan::graph::{GraphOp, ScalarCompute, ScalarRef};
+
+/// The most turns of all loops of a call together. Models make some hundreds;
+/// beyond this a loop's bound is a mistake.
+const MAX_TURNS: usize = 1 << 20;
 
 impl<'a> Tracer<'a> {
     pub(super) fn for_blocks(
@@ -59,6 +63,12 @@ impl<'a> Tracer<'a> {
             .map(|c| frame.value(c.init))
             .collect::<Result<Vec<_>>>()?;
         for turn in turns {
+            self.turns += 1;
+            if self.turns > MAX_TURNS {
+                return Err(Error::TooLarge {
+                    what: format!("`{}` with all its loops unrolled", frame.place),
+                });
+            }
             frame.define(variable, turn)?;
             for (carried, value) in carried.iter().zip(current.drain(..)) {
                 frame.define(carried.entering, value)?;

@@ -74,6 +74,8 @@ pub(crate) struct Tracer<'a> {
     mutable_arguments: Vec<Option<(DType, Dims)>>,
     /// Calls within calls; descriptors are finite, but a wrong one may be recursive.
     depth: usize,
+    /// Turns of loops so far.
+    turns: usize,
 }
 
 /// The deepest nesting of calls.
@@ -90,6 +92,7 @@ impl<'a> Tracer<'a> {
             checked: Vec::new(),
             mutable_arguments: Vec::new(),
             depth: 0,
+            turns: 0,
         }
     }
 
