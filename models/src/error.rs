@@ -13,11 +13,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The runtime refused something: weights, shapes, token ids or positions.
     #[error(transparent)]
-    Runtime(#[from] linnet_runtime::Error),
+    Runtime(Box<linnet_runtime::Error>),
 
     /// A checkpoint could not be fetched from the Hub or found in its cache.
     #[error(transparent)]
-    Hub(#[from] HubError),
+    Hub(Box<HubError>),
 
     /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
@@ -176,6 +176,18 @@ pub enum Error {
     /// Several problems of one checkpoint, or something else in words.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<linnet_runtime::Error> for Error {
+    fn from(error: linnet_runtime::Error) -> Self {
+        Self::Runtime(Box::new(error))
+    }
+}
+
+impl From<HubError> for Error {
+    fn from(error: HubError) -> Self {
+        Self::Hub(Box::new(error))
+    }
 }
 
 impl Error {
