@@ -7,8 +7,8 @@
 //! each [`ValueId`] is defined once, and nested bodies see the ids of the
 //! bodies around them.
 
-use crate::kernel::Kernel;
 pub use crate::dtype::DType;
+use crate::kernel::Kernel;
 
 /// The number of a value within its function.
 pub type ValueId = u32;

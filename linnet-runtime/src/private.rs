@@ -10,8 +10,14 @@ pub const fn is_block<B: Block>() {}
 
 /// Stands in for the descriptor of a block that has errors. A crate with one
 /// does not compile, so nothing ever runs it.
-pub static UNCHECKED_BLOCK: BlockDescriptor =
-    BlockDescriptor { name: "", module: "", generics: &[], requires: &[], members: &[], functions: &[] };
+pub static UNCHECKED_BLOCK: BlockDescriptor = BlockDescriptor {
+    name: "",
+    module: "",
+    generics: &[],
+    requires: &[],
+    members: &[],
+    functions: &[],
+};
 
 /// Stands in for the descriptor of an operation that has errors.
 pub static UNCHECKED_OP: OpDescriptor = OpDescriptor {
@@ -25,7 +31,10 @@ pub static UNCHECKED_OP: OpDescriptor = OpDescriptor {
         requires: &[],
         params: &[],
         ret: Type::Unit,
-        body: Body { nodes: &[], result: None },
+        body: Body {
+            nodes: &[],
+            result: None,
+        },
         n_values: 0,
     },
     kernel: None,
