@@ -52,6 +52,9 @@ pub(crate) struct Loop {
     pub(crate) extents: Vec<usize>,
     pub(crate) n_out: usize,
     pub(crate) mode: Mode,
+    /// Whether it sums the products of two `f32` elements of affine places,
+    /// which are its first and its last access.
+    pub(crate) is_product: bool,
     pub(crate) reduce: Option<ReduceOp>,
     /// Of the element, which is also that of the result.
     pub(crate) dtype: DType,
@@ -280,6 +283,10 @@ impl Run<'_> {
                     advance(folded, &mut index[nest.n_out..]);
                 }
                 // SAFETY: the caller's duty.
+                if nest.is_product && unsafe { self.add_products(&index, self.cells.f(sums, n)) } {
+                    continue;
+                }
+                // SAFETY: the caller's duty.
                 unsafe { self.chunk(&index, n)? };
                 if float {
                     let (sums, xs) = (self.cells.f(sums, n), self.cells.f(program.result, n));
@@ -315,6 +322,33 @@ impl Run<'_> {
             unsafe { self.store_chunk(&index, n, sums) };
         }
         Ok(())
+    }
+
+    /// Adds the products of a chunk to `sums` in one pass, if one factor is the
+    /// same for all of it and the other lies side by side. The same arithmetic
+    /// as by way of registers.
+    ///
+    /// # Safety
+    /// As [`Loop::run`], for the variables of the chunk.
+    unsafe fn add_products(&self, index: &Index, sums: &[Cell<f32>]) -> bool {
+        let along = self.nest.chunked();
+        let (first, _, first_stride) = self.place(0, index, along);
+        let (second, _, second_stride) = self.place(self.nest.accesses.len() - 1, index, along);
+        let (one, many) = match (first_stride, second_stride) {
+            (0, 1) => (first, second),
+            (1, 0) => (second, first),
+            _ => return false,
+        };
+        // SAFETY: the caller's duty: `one` and, for each sum, an element from
+        // `many` on are in their buffers.
+        unsafe {
+            let one = one.cast::<f32>().read();
+            let many = std::slice::from_raw_parts(many.cast::<f32>(), sums.len());
+            for (sum, x) in sums.iter().zip(many) {
+                sum.set(sum.get() + one * x);
+            }
+        }
+        true
     }
 
     unsafe fn fold_along(&self, range: std::ops::Range<usize>) -> Result<()> {

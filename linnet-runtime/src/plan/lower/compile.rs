@@ -35,6 +35,7 @@ pub(super) fn compile(nest: &Nest) -> Result<Loop> {
         ));
     }
     let mode = mode(&nest);
+    let is_product = is_product(&nest);
     // Chunks need a variable to run along.
     if nest.n_out == 0 {
         insert_variable(&mut nest, 0);
@@ -101,6 +102,7 @@ pub(super) fn compile(nest: &Nest) -> Result<Loop> {
         extents: nest.extents,
         n_out: nest.n_out,
         mode,
+        is_product,
         reduce: nest.reduce,
         program,
         accesses,
@@ -205,10 +207,6 @@ fn mode(nest: &Nest) -> Mode {
         return Mode::FoldAcross;
     }
     // Across the results if all tensors lie well that way.
-    let affine = nest
-        .accesses
-        .iter()
-        .all(|access| access.computed.is_empty());
     let across = nest
         .accesses
         .iter()
@@ -217,25 +215,27 @@ fn mode(nest: &Nest) -> Mode {
         .accesses
         .iter()
         .all(|access| matches!(access.coef[last], 0 | 1));
-    if across
-        && !(along && nest.extents[last_out] < 8 && nest.extents[last] > nest.extents[last_out])
-    {
-        return Mode::FoldAcross;
+    let short = nest.extents[last_out] < 8 && nest.extents[last] > nest.extents[last_out];
+    match (across && !(along && short), is_product(nest)) {
+        (true, _) => Mode::FoldAcross,
+        (false, true) => Mode::Dot,
+        (false, false) => Mode::FoldAlong,
     }
-    let product = match nest.nodes[nest.result] {
+}
+
+/// Whether a nest sums the products of two `f32` elements at places that are
+/// known without computing an index.
+fn is_product(nest: &Nest) -> bool {
+    let plain = |id: ExprId| match nest.nodes[id].kind {
+        ExprKind::Access(access) => nest.accesses[access].computed.is_empty(),
+        _ => false,
+    };
+    match nest.nodes[nest.result] {
         ExprNode {
             kind: ExprKind::Binary(BinaryOp::Mul, a, b),
             dtype: DType::F32,
-        } => {
-            let plain = |id: ExprId| matches!(nest.nodes[id].kind, ExprKind::Access(_));
-            plain(a) && plain(b)
-        }
+        } => nest.reduce == Some(ReduceOp::Sum) && plain(a) && plain(b),
         _ => false,
-    };
-    if nest.reduce == Some(ReduceOp::Sum) && product && affine {
-        Mode::Dot
-    } else {
-        Mode::FoldAlong
     }
 }
 
