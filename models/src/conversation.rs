@@ -21,6 +21,7 @@ pub struct Conversation {
     /// The first `cached` tokens are in the cache, at positions from 0.
     cached: usize,
     dropped: usize,
+    processed: u64,
 }
 
 impl Conversation {
@@ -42,6 +43,11 @@ impl Conversation {
     /// How many tokens have not gone through the model yet.
     pub fn pending(&self) -> usize {
         self.tokens.len() - self.cached
+    }
+
+    /// How many tokens went through the model so far, each time counted.
+    pub fn processed(&self) -> u64 {
+        self.processed
     }
 
     /// Adds one token.
@@ -116,6 +122,7 @@ impl Conversation {
                 logits.clear();
                 logits.extend_from_slice(output.row(0));
             }
+            self.processed += (end - self.cached) as u64;
             self.cached = end;
         }
         Ok(true)

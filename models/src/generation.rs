@@ -117,6 +117,7 @@ pub struct Generation<'a> {
     finished: Option<FinishReason>,
     started: Instant,
     first_token: Option<Instant>,
+    processed_before: u64,
     statistics: Statistics,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Generation<'a> {
         let sampler = Sampler::new(options.sampling.clone())?;
         let stops = StopStrings::new(&options.stop)?;
         source.extend(tokens);
-        let prompt_tokens = source.conversation().pending().max(1);
+        let processed_before = source.conversation().processed();
         Ok(Self {
             source,
             sampler,
@@ -140,10 +141,8 @@ impl<'a> Generation<'a> {
             finished: None,
             started: Instant::now(),
             first_token: None,
-            statistics: Statistics {
-                prompt_tokens,
-                ..Statistics::default()
-            },
+            statistics: Statistics::default(),
+            processed_before,
             options,
         })
     }
@@ -220,6 +219,8 @@ impl<'a> Generation<'a> {
         match self.first_token {
             None => {
                 self.first_token = Some(now);
+                let processed = self.source.conversation().processed() - self.processed_before;
+                self.statistics.prompt_tokens = processed as usize;
                 self.statistics.time_to_first_token = now - self.started;
             }
             Some(first) => self.statistics.generation_time = now - first,

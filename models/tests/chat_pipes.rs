@@ -244,6 +244,35 @@ fn a_tokenizer_of_another_model_is_refused() {
 }
 
 #[test]
+fn nan_in_the_weights_is_reported_when_sampling() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["config.json", "tokenizer.json"] {
+        std::fs::copy(tales().join(name), folder.path().join(name)).unwrap();
+    }
+    let mut bytes = std::fs::read(tales().join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let name = file
+        .names()
+        .into_iter()
+        .find(|name| name.ends_with("ln_f.bias"))
+        .unwrap();
+    let tensor = file.tensor(name).unwrap();
+    assert_eq!(tensor.dtype(), safetensors::Dtype::F16);
+    let at = tensor.data().as_ptr().addr() - bytes.as_ptr().addr();
+    bytes[at..at + 2].copy_from_slice(&0x7e00u16.to_le_bytes());
+    std::fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
+    let model = folder.path().to_str().unwrap();
+    for flags in [&["--greedy"][..], &[]] {
+        let message = failure(&chat(
+            &[&["--prompt", "x", "--model", model], flags].concat(),
+            b"",
+        ));
+        assert!(message.contains("4096 of 4096 logits are NaN"), "{message}");
+        assert!(message.contains("the weights hold NaN"), "{message}");
+    }
+}
+
+#[test]
 fn another_architecture_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(

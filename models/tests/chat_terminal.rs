@@ -19,7 +19,7 @@ fn a_conversation() {
     let first = chat.prompt();
     // It streams: the text came in many pieces.
     assert!(
-        chat.reads_since_prompt() > 10,
+        chat.reads_since_prompt() > 3,
         "{} reads: {first}",
         chat.reads_since_prompt()
     );
@@ -107,8 +107,8 @@ fn tail(text: &str) -> String {
 
 #[test]
 fn ctrl_c_stops_an_answer_and_twice_leaves() {
-    let endless = ["--max-tokens", "1000000", "--stop", "\\n\\n\\n\\n"];
-    let mut chat = Terminal::start(&endless);
+    // The most probable text repeats itself without an end.
+    let mut chat = Terminal::start(&["--greedy", "--max-tokens", "1000000"]);
     chat.prompt();
     chat.send("Once upon a time\r");
     chat.entered();
@@ -136,11 +136,14 @@ fn ctrl_c_stops_a_prompt_on_its_way() {
     // Exact numerics take a while for the chunks of a long prompt.
     let mut chat = Terminal::start(&["--numerics", "exact", "--threads", "1"]);
     chat.prompt();
-    let line = "Then the King said: ".repeat(300);
+    let line = "Then the King said: ".repeat(60);
     chat.send(&format!("\x1b[200~{line}\x1b[201~\r"));
     chat.entered();
     chat.send(CTRL_C);
     let text = chat.prompt();
+    // Nothing was written: it was stopped within the prompt. The terminal shows ^C.
+    let before = text.split("(stopped").next().unwrap_or_default();
+    assert_eq!(before.replace("^C", "").trim(), "", "{}", tail(&text));
     assert!(
         text.contains("(stopped; Ctrl-C again leaves)"),
         "{}",

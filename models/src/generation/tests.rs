@@ -150,9 +150,12 @@ fn running_out_of_positions_is_no_end() {
     assert_eq!(reason, FinishReason::MaxTokens);
     assert!(tokens.len() <= 33 && model.conversation().dropped() > 200);
     assert!(text.len() > 300);
-    // So is a prompt that is longer than all positions.
+    // So is a prompt that is longer than all positions; half of them are filled.
     let (_, reason, _) = run(&mut model, &"long ".repeat(500), greedy(5));
     assert_eq!(reason, FinishReason::MaxTokens);
+    let mut generation = model.generate(&"long ".repeat(500), greedy(5)).unwrap();
+    generation.next_piece().unwrap();
+    assert_eq!(generation.statistics().prompt_tokens, 16);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl TextStream {
     ///
     /// # Errors
     ///
-    /// [`Error::Tokenizer`] when the tokenizer's own decoder fails.
+    /// [`Error::Tokenizer`](crate::Error::Tokenizer) when the tokenizer's own decoder fails.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: i32) -> Result<&str> {
         self.out.clear();
         if tokenizer.is_special(id) {
@@ -50,7 +50,7 @@ impl TextStream {
     ///
     /// # Errors
     ///
-    /// [`Error::Tokenizer`] when the tokenizer's own decoder fails.
+    /// [`Error::Tokenizer`](crate::Error::Tokenizer) when the tokenizer's own decoder fails.
     pub fn finish(&mut self, tokenizer: &Tokenizer) -> Result<&str> {
         self.out.clear();
         if !self.partial.is_empty() {
