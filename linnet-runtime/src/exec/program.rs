@@ -364,6 +364,22 @@ fn binary_i(
     dtype: DType,
     mask: Option<&[Cell<i64>]>,
 ) -> Result<(), Undefined> {
+    // One loop for each operation that cannot fail, as for floats.
+    macro_rules! each {
+        ($($name:ident),*) => {
+            match op {
+                $(BinaryOp::$name => {
+                    map2(out, a, b, |a, b| int_binary(BinaryOp::$name, a, b).unwrap_or_default());
+                    wrap_all(out, dtype);
+                    return Ok(());
+                })*
+                BinaryOp::Div | BinaryOp::Rem | BinaryOp::Pow => {}
+            }
+        };
+    }
+    each!(
+        Add, Sub, Mul, Min, Max, Eq, Ne, Lt, Le, Gt, Ge, And, Or, BitAnd, BitOr, BitXor, Shl, Shr
+    );
     for (k, ((out, a), b)) in out.iter().zip(a).zip(b).enumerate() {
         let active = mask.is_none_or(|mask| mask[k].get() != 0);
         out.set(if active {
@@ -373,4 +389,13 @@ fn binary_i(
         });
     }
     Ok(())
+}
+
+fn wrap_all(out: &[Cell<i64>], dtype: DType) {
+    match dtype {
+        // Comparisons and operations on bools give 0 or 1.
+        DType::I64 | DType::Bool => {}
+        DType::I32 => map1(out, out, |x| i64::from(x as i32)),
+        _ => map1(out, out, |x| wrap(x, dtype)),
+    }
 }
