@@ -4,6 +4,7 @@ use super::known::Known;
 use super::prove::Prover;
 use super::tree::{DimTree, Symbol};
 use super::{Poly, Undecidable, infer, missing};
+use crate::ast::DimOp;
 use crate::ir::Comparison;
 
 /// What the requirements say. `Dim` generics and element counts are integers
@@ -80,37 +81,40 @@ impl Facts {
     /// [`Undecidable::Divisor`] if it divides by something that these facts do
     /// not make positive, [`Undecidable::Overflow`] if a number does not fit.
     pub fn normalize(&self, tree: &DimTree) -> Result<Poly, Undecidable> {
-        let pair = |a: &DimTree, b: &DimTree| Ok((self.normalize(a)?, self.normalize(b)?));
-        let poly = match tree {
-            DimTree::Const(value) => Poly::constant(*value),
-            DimTree::Atom(symbol) => Poly::symbol(symbol.clone()),
-            DimTree::Add(a, b) => pair(a, b).and_then(|(a, b)| a.add(&b))?,
-            DimTree::Sub(a, b) => pair(a, b).and_then(|(a, b)| a.sub(&b))?,
-            DimTree::Mul(a, b) => pair(a, b).and_then(|(a, b)| self.simplify(&a.mul(&b)?))?,
-            DimTree::Div(a, b) => pair(a, b).and_then(|(a, b)| self.divide(&a, &b))?,
-            DimTree::Rem(a, b) => {
-                let (a, b) = pair(a, b)?;
-                let quotient = self.divide(&a, &b)?;
-                self.simplify(&a.sub(&b.mul(&quotient)?)?)?
-            }
-            DimTree::Min(a, b) => {
-                let (a, b) = pair(a, b)?;
-                match () {
-                    () if self.prove(&a, Comparison::Le, &b) => a,
-                    () if self.prove(&b, Comparison::Le, &a) => b,
-                    () => Poly::least(&[a, b])?,
-                }
-            }
-            DimTree::Max(a, b) => {
-                let (a, b) = pair(a, b)?;
-                match () {
-                    () if self.prove(&a, Comparison::Ge, &b) => a,
-                    () if self.prove(&b, Comparison::Ge, &a) => b,
-                    () => Poly::greatest(&[a, b])?,
-                }
-            }
+        let (op, a, b) = match tree {
+            DimTree::Const(value) => return Ok(Poly::constant(*value)),
+            DimTree::Atom(symbol) => return Ok(Poly::symbol(symbol.clone())),
+            DimTree::Add(a, b) => (DimOp::Add, a, b),
+            DimTree::Sub(a, b) => (DimOp::Sub, a, b),
+            DimTree::Mul(a, b) => (DimOp::Mul, a, b),
+            DimTree::Div(a, b) => (DimOp::Div, a, b),
+            DimTree::Rem(a, b) => (DimOp::Rem, a, b),
+            DimTree::Min(a, b) => (DimOp::Min, a, b),
+            DimTree::Max(a, b) => (DimOp::Max, a, b),
         };
-        Ok(poly.written_as(tree.clone()))
+        let (a, b) = (self.normalize(a)?, self.normalize(b)?);
+        Ok(self.combine(op, a, b)?.written_as(tree.clone()))
+    }
+
+    /// `a op b`. Apart from [`normalize`](Self::normalize), whose recursion
+    /// goes as deep as the expression does and so has to take little stack.
+    fn combine(&self, op: DimOp, a: Poly, b: Poly) -> Result<Poly, Undecidable> {
+        match op {
+            DimOp::Add => a.plus(&b),
+            DimOp::Sub => a.minus(&b),
+            DimOp::Mul => self.simplify(&a.times(&b)?),
+            DimOp::Div => self.divide(&a, &b),
+            DimOp::Rem => {
+                let quotient = self.divide(&a, &b)?;
+                self.simplify(&a.minus(&b.times(&quotient)?)?)
+            }
+            DimOp::Min if self.prove(&a, Comparison::Le, &b) => Ok(a),
+            DimOp::Min if self.prove(&b, Comparison::Le, &a) => Ok(b),
+            DimOp::Min => Poly::least(&[a, b]),
+            DimOp::Max if self.prove(&a, Comparison::Ge, &b) => Ok(a),
+            DimOp::Max if self.prove(&b, Comparison::Ge, &a) => Ok(b),
+            DimOp::Max => Poly::greatest(&[a, b]),
+        }
     }
 
     /// `a / b` rounded down.

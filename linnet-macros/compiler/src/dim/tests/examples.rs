@@ -584,8 +584,8 @@ fn questions_end_soon() {
     let facts = facts(&clauses);
     assert!(!proves(&facts, "N0 * N5 + min(N3, N7) <= max(N2, N9) * N4"));
     // A long expression.
-    let long = vec!["H"; 500].join(" + ");
-    assert_eq!(poly(&Facts::new(), &long).to_string(), "500 * H");
+    let long = vec!["H"; 300].join(" + ");
+    assert_eq!(poly(&Facts::new(), &long).to_string(), "300 * H");
     // A power that would have millions of terms.
     let sum = names[..12].join(" + ");
     let power = vec![format!("({sum})"); 9].join(" * ");
