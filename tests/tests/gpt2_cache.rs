@@ -6,7 +6,7 @@ mod gpt2_support;
 use gpt2_support::{
     Checkpoint, DynModel, LENGTH, LOGIT_TOLERANCE, NUMERICS, ROWS, assert_close, list, matrix,
 };
-use linnet_runtime::{Block, Dyn, ErasedTensor, Numerics};
+use linnet_runtime::{Block, Dyn, ErasedTensor, Numerics, Tensor};
 
 /// Positions in the caches of the models here: more than are used, so that
 /// entries that nothing wrote are there to be ignored.
@@ -298,6 +298,24 @@ fn rows_without_a_request_are_left_alone() {
                 assert_eq!(old[2 * row..], new[2 * row..], "{what}: row 2");
             }
         }
+    }
+}
+
+#[test]
+fn no_sequences_are_no_logits() {
+    let checkpoint = Checkpoint::read("tiny-gpt2");
+    let vocab = checkpoint.reference.vocab;
+    for numerics in NUMERICS {
+        let mut model: DynModel = checkpoint.load(2, MAX_SEQ, numerics, 1);
+        prefill(&mut model, &[&[1, 2], &[3, 4]], 0);
+        let before = caches(&checkpoint, &model);
+        let tokens = Tensor::<(Dyn, Dyn), i32>::from_slice(&[0, 3], &[]).unwrap();
+        assert_eq!(model.forward(&tokens).unwrap().shape(), [0, 3, vocab]);
+        let logits = model
+            .prefill_slots(&tokens, &list(&[]), &list(&[]))
+            .unwrap();
+        assert_eq!(logits.shape(), [0, vocab]);
+        assert_eq!(caches(&checkpoint, &model), before);
     }
 }
 

@@ -370,6 +370,36 @@ fn attention_over_a_cache() {
 }
 
 #[test]
+fn what_a_query_does_not_see_has_no_influence() {
+    let mut random = Random::new(9);
+    let (b, heads, s, m, d, pos) = (2, 2, 2, 6, 5, 1);
+    let q = floats(&mut random, DType::F32, &[b, heads, s, d]);
+    // The queries stand at positions 1 and 2: the entries from 3 on are NaN.
+    let [k, v] = [0, 1].map(|_| {
+        let mut values = random.units(b * heads * m * d);
+        for (i, value) in values.iter_mut().enumerate() {
+            if i / d % m > pos + 1 {
+                *value = f32::NAN;
+            }
+        }
+        ErasedTensor::from_slice(&[b, heads, m, d], &values).unwrap()
+    });
+    let [q, k, v] = [q, k, v].map(Value::Tensor);
+    let case = case::<attention::cached_attention>(DType::F32, m + d, &[b, heads, s, m, d]);
+    let values = [q, k, v, Value::Scalar(ScalarValue::I32(pos as i32))];
+    check(&case, &values);
+    let result = call(&case, Numerics::Exact, 1, &values);
+    assert!(
+        result
+            .as_slice::<f32>()
+            .unwrap()
+            .iter()
+            .all(|v| v.is_finite()),
+        "{result:?}"
+    );
+}
+
+#[test]
 fn writes_into_a_cache() {
     let mut random = Random::new(8);
     for dtype in FLOATS {

@@ -3,7 +3,8 @@
 //!
 //! Heads may be grouped: query head `h` reads key and value head
 //! `h / (Heads / KvHeads)`. Scores and weights are `f32`; the result is rounded
-//! once to `T`.
+//! once to `T`. What a query does not see has no influence on its result, not
+//! even if it is NaN.
 
 use crate::kernel::attention::{AttentionKernel, CachedAttentionKernel, CachedAttentionRowsKernel};
 use crate::nn::softmax::softmax;
@@ -43,7 +44,10 @@ pub fn attention<B: Dim, Heads: Dim, KvHeads: Dim, S: Dim, D: Dim, T: Float>(
         [b, h, g, s, m] = if m <= s { scaled[b, h, g, s, m] } else { f32::NEG_INFINITY }
     );
     let weights = softmax(causal);
-    let mixed = index!([b, h, g, s, d] = sum[m] weights[b, h, g, s, m] * values[b, h, m, d]);
+    let mixed = index!(
+        [b, h, g, s, d] = sum[m]
+            if m <= s { weights[b, h, g, s, m] * values[b, h, m, d] } else { 0.0 }
+    );
     cast::<T>(mixed.reshape([B, Heads, S, D]))
 }
 
@@ -66,7 +70,10 @@ pub fn cached_attention<B: Dim, Heads: Dim, KvHeads: Dim, S: Dim, M: Dim, D: Dim
         [b, h, g, s, m] = if m <= pos + s { scaled[b, h, g, s, m] } else { f32::NEG_INFINITY }
     );
     let weights = softmax(causal);
-    let mixed = index!([b, h, g, s, d] = sum[m] weights[b, h, g, s, m] * values[b, h, m, d]);
+    let mixed = index!(
+        [b, h, g, s, d] = sum[m]
+            if m <= pos + s { weights[b, h, g, s, m] * values[b, h, m, d] } else { 0.0 }
+    );
     cast::<T>(mixed.reshape([B, Heads, S, D]))
 }
 
@@ -90,6 +97,9 @@ pub fn cached_attention_rows<B: Dim, Heads: Dim, KvHeads: Dim, M: Dim, D: Dim, T
         [b, h, g, m] = if m <= positions[b] { scaled[b, h, g, m] } else { f32::NEG_INFINITY }
     );
     let weights = softmax(causal);
-    let mixed = index!([b, h, g, d] = sum[m] weights[b, h, g, m] * values[b, h, m, d]);
+    let mixed = index!(
+        [b, h, g, d] = sum[m]
+            if m <= positions[b] { weights[b, h, g, m] * values[b, h, m, d] } else { 0.0 }
+    );
     cast::<T>(mixed.reshape([B, Heads, 1, D]))
 }
