@@ -8,7 +8,7 @@ use linnet_models::{LoadOptions, Numerics};
 const LOSS: f64 = 3.85;
 /// Where the text is cut, and the number format, move it by a few hundredths;
 /// a model that is wrong anywhere is off by more than one.
-const TOLERANCE: f64 = 0.1;
+const TOLERANCE: f64 = 0.05;
 /// Positions of the model.
 const LENGTH: usize = 512;
 
@@ -26,7 +26,12 @@ fn held_out_tales_are_as_likely_as_after_training() {
     let mut model = linnet_models::load("tales-gpt2", LoadOptions::default()).unwrap();
     let tokens = model.tokenizer().encode(&text).unwrap();
     assert!(tokens.len() > 10_000, "{} tokens are too few", tokens.len());
-    assert_eq!(model.tokenizer().decode(&tokens).unwrap(), text);
+    // The tales are apart by special tokens, which decoding leaves out.
+    let plain = text.replace("<|endoftext|>", "");
+    assert!(
+        model.tokenizer().decode(&tokens).unwrap() == plain,
+        "decoding must undo encoding"
+    );
     let (mut total, mut n) = (0.0, 0);
     for part in tokens.chunks(LENGTH) {
         let logits = model.model_mut().forward(part, 1).unwrap();
