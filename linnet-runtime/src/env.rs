@@ -3,8 +3,7 @@
 use std::fmt;
 
 use crate::descriptor::{
-    BlockDescriptor, DTypeExpr, DimExpr, DimItem, Generic, GenericArg, GenericKind, MemberKind,
-    Requirement, Type,
+    BlockDescriptor, DTypeExpr, DimExpr, DimItem, Generic, GenericArg, GenericKind, Requirement,
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -351,97 +350,6 @@ impl DimExpr {
             _ => {}
         }
     }
-}
-
-/// A parameter that a block needs, as [`manifest`] lists it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ManifestEntry {
-    /// The member path: `blocks.0.attn.qkv.weight`.
-    pub path: String,
-    /// Its shape.
-    pub shape: Dims,
-    /// Its dtype.
-    pub dtype: DType,
-    /// Its declared type: `Tensor[Out, In; T]`.
-    pub declared: String,
-    /// Whether it may be absent by itself (`Option<Tensor![..]>`).
-    pub optional: bool,
-    /// The innermost optional sub-block that it is in: all required parameters
-    /// of one are present or none is.
-    pub optional_block: Option<String>,
-}
-
-/// Every parameter of a block and its sub-blocks, in the order of the sources.
-///
-/// # Errors
-/// If the generics do not satisfy the blocks' requirements.
-pub fn manifest(block: &BlockDescriptor, generics: &[GenericValue]) -> Result<Vec<ManifestEntry>> {
-    let mut entries = Vec::new();
-    walk(
-        block,
-        &Env::of_block(block, generics)?,
-        "",
-        None,
-        &mut entries,
-    )?;
-    Ok(entries)
-}
-
-fn walk(
-    block: &BlockDescriptor,
-    env: &Env,
-    prefix: &str,
-    optional_block: Option<&str>,
-    entries: &mut Vec<ManifestEntry>,
-) -> Result<()> {
-    for member in block.members {
-        let path = format!("{prefix}{}", member.name);
-        match &member.kind {
-            MemberKind::State(_) => {}
-            MemberKind::Param(ty) => {
-                let (inner, optional) = match ty {
-                    Type::Option(inner) => (*inner, true),
-                    other => (other, false),
-                };
-                let Type::Tensor { dims, dtype } = inner else {
-                    return Err(Error::Descriptor(format!(
-                        "`{}::{}` is not a tensor: {ty}",
-                        block.name, member.name
-                    )));
-                };
-                entries.push(ManifestEntry {
-                    path,
-                    shape: env.dims(dims)?,
-                    dtype: env.dtype(*dtype)?,
-                    declared: ty.to_string(),
-                    optional,
-                    optional_block: optional_block.map(str::to_owned),
-                });
-            }
-            MemberKind::Sub {
-                block: sub,
-                args,
-                length,
-                optional,
-            } => {
-                let inner = sub_env(env, sub, args)?;
-                let within = if *optional {
-                    Some(path.as_str())
-                } else {
-                    optional_block
-                };
-                match length {
-                    None => walk(sub, &inner, &format!("{path}."), within, entries)?,
-                    Some(length) => {
-                        for i in 0..env.size(length)? {
-                            walk(sub, &inner, &format!("{path}.{i}."), within, entries)?;
-                        }
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The environment of a sub-block with the generics `args`, which mean something in `env`.
