@@ -26,3 +26,19 @@ pub fn silu<S: Shape, T: Float>(x: Tensor![*S; T]) -> Tensor![*S; T] {
 pub fn relu<S: Shape, T: Float>(x: Tensor![*S; T]) -> Tensor![*S; T] {
     max(x, 0.0)
 }
+
+/// The clamped SwiGLU of gpt-oss: gates at even places and values at odd ones,
+/// `(up + 1) * gate * sigmoid(alpha * gate)` with `gate` at most `limit` and
+/// `up` between `-limit` and `limit`.
+#[op]
+#[require(I > 0)]
+pub fn clamped_swiglu<S: Shape, I: Dim, T: Float>(
+    x: Tensor![*S, 2 * I; T],
+    alpha: f32,
+    limit: f32,
+) -> Tensor![*S, I; T] {
+    let wide = cast::<f32>(x);
+    let gate = min(wide.slice(s![..., 0..2 * I;2]), limit);
+    let up = max(min(wide.slice(s![..., 1..2 * I;2]), limit), -limit);
+    cast::<T>((up + 1.0) * gate / (exp(-alpha * gate) + 1.0))
+}

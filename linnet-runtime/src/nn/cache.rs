@@ -47,3 +47,26 @@ pub fn write_slots<B: Dim, Heads: Dim, M: Dim, N: Dim, S: Dim, D: Dim, T: Float>
     );
     *cache = concat([new, cache.slice(s![.., .., S..M, ..])], 2);
 }
+
+/// Puts token `p` of `x` at position `positions[p]` of row `rows[p]`. A token
+/// at position -1 is not written; of several tokens for one place the last is.
+#[op]
+#[require(0 <= rows, rows < B, -1 <= positions, positions < M)]
+pub fn write_packed<B: Dim, Heads: Dim, M: Dim, P: Dim, D: Dim, T: Float>(
+    cache: &mut Tensor![B, Heads, M, D; T],
+    x: Tensor![1, Heads, P, D; T],
+    rows: Tensor![P; i32],
+    positions: Tensor![P; i32],
+) {
+    // One more than the token that goes there, and less than 1 for none.
+    let source: Tensor![B, M; i32] = index!(
+        [b: B, m: M] = max[p] if rows[p] == b && positions[p] == m { p + 1 } else { 0 }
+    );
+    *cache = index!(
+        [b, h, m, d] = if source[b, m] > 0 {
+            x[0, h, source[b, m] - 1, d]
+        } else {
+            cache[b, h, m, d]
+        }
+    );
+}

@@ -14,4 +14,7 @@ pub mod cache;
 pub mod embedding;
 pub mod linear;
 pub mod norm;
+pub mod rope;
+pub mod sink_attention;
 pub mod softmax;
+pub mod top_k;
