@@ -23,6 +23,7 @@ pub mod nn;
 pub mod notation;
 pub mod numerics;
 mod plan;
+pub mod quant;
 pub mod shape;
 pub mod storage;
 pub mod tensor;

@@ -299,10 +299,17 @@ fn named(
     }
 }
 
+/// Whether a clause may speak of the elements of a parameter of this type. An
+/// optional tensor that is absent has none.
 fn int_tensor(ty: &Pattern) -> bool {
     use ir::DType::{I8, I32, I64, U8};
-    matches!(ty, Type::Tensor(tensor)
-        if matches!(tensor.dtype, ir::DTypeExpr::Concrete(I8 | I32 | I64 | U8)))
+    match ty {
+        Type::Tensor(tensor) => {
+            matches!(tensor.dtype, ir::DTypeExpr::Concrete(I8 | I32 | I64 | U8))
+        }
+        Type::Option(inner) => int_tensor(inner),
+        _ => false,
+    }
 }
 
 fn not_a_clause(clause: &str, reason: String, help: &str, tokens: impl ToTokens) -> Diagnostic {
