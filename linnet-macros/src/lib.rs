@@ -70,7 +70,8 @@ use proc_macro2::TokenStream as TokenStream2;
 /// a function may have `S: Shape`, a pack of any number of dimensions (`*S`).
 /// `#[require(H % Heads == 0)]` on the struct or a function says what holds of
 /// dimensions; on a function also of integer parameters (`0 <= pos`,
-/// `tokens < Vocab`, `distinct(slots)`), which is checked when it is called.
+/// `tokens < Vocab`, `distinct(slots)`, `packed(rows, positions, segments)`),
+/// which is checked when it is called.
 ///
 /// # What it becomes
 ///

@@ -163,6 +163,15 @@ pub enum Requirement {
         /// The clause as written.
         text: &'static str,
     },
+    /// `packed(rows, positions, segments)`: tokens of several sequences side by
+    /// side. Those of one segment (0 or more; a negative one marks padding) lie
+    /// in one row at consecutive positions, and no other segment has that row.
+    Packed {
+        /// The tensor parameters: rows, positions, segments.
+        params: [&'static str; 3],
+        /// The clause as written.
+        text: &'static str,
+    },
 }
 
 /// A member of a block.

@@ -183,7 +183,8 @@ impl Requirement {
         match self {
             Requirement::Compare { text, .. }
             | Requirement::Elements { text, .. }
-            | Requirement::Distinct { text, .. } => text,
+            | Requirement::Distinct { text, .. }
+            | Requirement::Packed { text, .. } => text,
         }
     }
 }

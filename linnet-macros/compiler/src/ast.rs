@@ -178,6 +178,8 @@ pub enum RequirementKind {
     Compare(Dim, crate::ir::Comparison, Dim),
     /// `distinct(slots)`.
     Distinct(Ident),
+    /// `packed(rows, positions, segments)`.
+    Packed([Ident; 3]),
 }
 
 /// A function of a block or an operation.

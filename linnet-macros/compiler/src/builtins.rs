@@ -8,7 +8,7 @@ use crate::ir::DType;
 /// Functions that the language defines. They are called without an import.
 pub const FUNCTIONS: &[&str] = &[
     "abs", "cast", "concat", "cos", "distinct", "erf", "exp", "fill", "floor", "iota", "log",
-    "max", "min", "pow", "rsqrt", "select", "sin", "sqrt", "tanh",
+    "max", "min", "packed", "pow", "rsqrt", "select", "sin", "sqrt", "tanh",
 ];
 
 /// Constructors that are called like functions.

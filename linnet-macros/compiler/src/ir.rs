@@ -181,6 +181,15 @@ pub enum Requirement {
         /// The clause as written.
         text: String,
     },
+    /// `packed(rows, positions, segments)`: tokens of several sequences side by
+    /// side. Those of one segment (0 or more; a negative one marks padding) lie
+    /// in one row at consecutive positions, and no other segment has that row.
+    Packed {
+        /// The tensor parameters: rows, positions, segments.
+        params: [String; 3],
+        /// The clause as written.
+        text: String,
+    },
 }
 
 /// A member of a block.
@@ -308,7 +317,7 @@ pub struct Node {
 /// A constant of the source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Literal {
-    /// A float; infinities stand for `T::INFINITY` and `T::NEG_INFINITY`.
+    /// A float; infinities and NaN stand for `T::INFINITY`, `T::NEG_INFINITY` and `T::NAN`.
     Float(f64),
     /// An integer.
     Int(i64),

@@ -9,7 +9,7 @@ use toml::Spanned;
 use crate::dim;
 use crate::error::Error;
 use crate::pattern::Pattern;
-use crate::raw::{OneOrMore, RawAllowed, RawCard, RawGeneric, RawRule};
+use crate::raw::{OneOrMore, RawAllowed, RawCard, RawGeneric, RawRule, RawSpecial};
 
 /// The largest value of a dimension where the card sets no other.
 const MAX: u64 = 1 << 24;
@@ -61,7 +61,8 @@ pub(crate) enum Generic {
 
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub key: String,
+    /// The key, then its other spellings.
+    pub keys: Vec<String>,
     pub allowed: Vec<Allowed>,
     pub optional: bool,
     pub about: String,
@@ -74,6 +75,7 @@ pub(crate) enum Allowed {
     Number(f64),
     Text(String),
     Dim(Dim),
+    Cycle(Vec<String>, Dim),
 }
 
 #[derive(Debug)]
@@ -129,10 +131,14 @@ impl Reader<'_> {
         let mut rules = Vec::new();
         let mut keys = BTreeSet::new();
         for rule in raw.config {
-            if !keys.insert(rule.key.get_ref().clone()) {
-                return Err(self.error(&rule.key, format!("`{}` stands twice", rule.key.get_ref())));
+            let at = rule.key.clone();
+            let rule = self.rule(rule)?;
+            for key in &rule.keys {
+                if !keys.insert(key.clone()) {
+                    return Err(self.error(&at, format!("`{key}` stands twice")));
+                }
             }
-            rules.push(self.rule(rule)?);
+            rules.push(rule);
         }
         for pattern in &raw.harmless {
             self.glob(pattern)?;
@@ -220,25 +226,48 @@ impl Reader<'_> {
                 RawAllowed::Integer(value) => Allowed::Number(value as f64),
                 RawAllowed::Float(value) => Allowed::Number(value),
                 RawAllowed::Text(value) => Allowed::Text(value),
-                RawAllowed::Special(special) => match (special.null, special.dim) {
-                    (true, None) => Allowed::Null,
-                    (false, Some(text)) => {
-                        Allowed::Dim(dim::parse(&text).map_err(|e| self.error(&raw.key, e))?)
-                    }
-                    _ => {
-                        return Err(self.error(
-                            &raw.key,
-                            "expected `{ null = true }` or `{ dim = \"4 * H\" }`",
-                        ));
-                    }
-                },
+                RawAllowed::Special(RawSpecial {
+                    null: true,
+                    dim: None,
+                    cycle: None,
+                    length: None,
+                }) => Allowed::Null,
+                RawAllowed::Special(RawSpecial {
+                    null: false,
+                    dim: Some(text),
+                    cycle: None,
+                    length: None,
+                }) => Allowed::Dim(dim::parse(&text).map_err(|e| self.error(&raw.key, e))?),
+                RawAllowed::Special(RawSpecial {
+                    null: false,
+                    dim: None,
+                    cycle: Some(cycle),
+                    length: Some(length),
+                }) if !cycle.is_empty() => {
+                    let length = dim::parse(&length).map_err(|e| self.error(&raw.key, e))?;
+                    Allowed::Cycle(cycle, length)
+                }
+                RawAllowed::Special(_) => {
+                    return Err(self.error(
+                        &raw.key,
+                        "expected `{ null = true }`, `{ dim = \"4 * H\" }` or \
+                         `{ cycle = [\"a\", \"b\"], length = \"Layers\" }`",
+                    ));
+                }
             });
         }
+        let keys = match raw.key.get_ref().clone() {
+            OneOrMore::One(key) => vec![key],
+            OneOrMore::More(keys) => keys,
+        };
+        let Some(first) = keys.first() else {
+            return Err(self.error(&raw.key, "`key` names no key"));
+        };
         if allowed.is_empty() {
-            return Err(self.error(&raw.key, format!("`{}` allows no value", raw.key.get_ref())));
+            return Err(self.error(&raw.key, format!("`{first}` allows no value")));
         }
         Ok(Rule {
-            key: raw.key.into_inner(),
+            keys,
             allowed,
             optional: raw.optional,
             about: raw.about,

@@ -64,8 +64,8 @@ fn emit_card(card: &Card, model: &BlockDecl, code: &mut String) {
         let allowed: Vec<String> = rule.allowed.iter().map(allowed).collect();
         line!(
             code,
-            "        {RUNTIME}::card::Rule {{ key: {:?}, allowed: &[{}], optional: {}, about: {:?} }},",
-            rule.key,
+            "        {RUNTIME}::card::Rule {{ keys: &{:?}, allowed: &[{}], optional: {}, about: {:?} }},",
+            rule.keys,
             allowed.join(", "),
             rule.optional,
             rule.about
@@ -144,6 +144,9 @@ fn allowed(allowed: &Allowed) -> String {
         Allowed::Number(value) => format!("{path}::Number({value:?})"),
         Allowed::Text(value) => format!("{path}::Text({value:?})"),
         Allowed::Dim(value) => format!("{path}::Dim({})", dim::constant(value)),
+        Allowed::Cycle(texts, length) => {
+            format!("{path}::Cycle(&{texts:?}, {})", dim::constant(length))
+        }
     }
 }
 

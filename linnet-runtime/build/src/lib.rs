@@ -39,6 +39,16 @@
 //! optional = true              # without it the key must be there
 //! about = "the width of the feed-forward layer"
 //!
+//! [[config]]
+//! key = ["rope.theta", "rope_theta"]   # spellings; a dot leads into an object
+//! any_of = [10000.0]
+//! about = "the base of the frequencies"
+//!
+//! [[config]]
+//! key = "layer_types"
+//! any_of = [{ cycle = ["window", "full"], length = "Layers" }]  # a list that repeats these
+//! about = "which layers have a window"
+//!
 //! # harmless = ["use_cache", "summary_*"]  at the top level: keys that change nothing
 //!
 //! [names]

@@ -115,7 +115,9 @@ fn check_expressions(file: &str, card: &Card) -> Result<(), Error> {
     }
     for rule in &card.rules {
         for allowed in &rule.allowed {
-            let Allowed::Dim(dim) = allowed else { continue };
+            let (Allowed::Dim(dim) | Allowed::Cycle(_, dim)) = allowed else {
+                continue;
+            };
             let mut unknown = None;
             dim::visit_names(dim, &mut |name| {
                 if !card.generics.contains_key(&name) {
@@ -125,7 +127,10 @@ fn check_expressions(file: &str, card: &Card) -> Result<(), Error> {
             if let Some(name) = unknown {
                 return Err(Error::new(
                     file,
-                    format!("the rule for `{}`: there is no generic `{name}`", rule.key),
+                    format!(
+                        "the rule for `{}`: there is no generic `{name}`",
+                        rule.keys[0]
+                    ),
                 ));
             }
         }

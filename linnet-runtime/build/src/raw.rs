@@ -49,7 +49,7 @@ pub(crate) struct RawGeneric {
     pub max: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OneOrMore {
     One(String),
@@ -59,7 +59,8 @@ pub(crate) enum OneOrMore {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawRule {
-    pub key: Spanned<String>,
+    /// The key, or its spellings.
+    pub key: Spanned<OneOrMore>,
     pub any_of: Vec<RawAllowed>,
     #[serde(default)]
     pub optional: bool,
@@ -84,6 +85,10 @@ pub(crate) struct RawSpecial {
     pub null: bool,
     /// An expression over the generics.
     pub dim: Option<String>,
+    /// A list that repeats these texts.
+    pub cycle: Option<Vec<String>>,
+    /// The length of that list, an expression over the generics.
+    pub length: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

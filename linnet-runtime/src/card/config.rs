@@ -344,38 +344,46 @@ impl Binder<'_> {
 
     fn check_rules(&mut self) {
         for rule in self.card.rules {
-            let value = lookup(self.config, rule.key);
-            if value.is_none() && rule.optional {
+            let found: Vec<(&str, &Value)> = rule
+                .keys
+                .iter()
+                .filter_map(|key| Some((*key, lookup(self.config, key)?)))
+                .collect();
+            if found.is_empty() && rule.optional {
                 continue;
             }
             // A comparison with a generic that has no value would only repeat its problem.
             let open = rule.allowed.iter().any(|allowed| match allowed {
-                Allowed::Dim(dim) => self.names_unbound(dim),
+                Allowed::Dim(dim) | Allowed::Cycle(_, dim) => self.names_unbound(dim),
                 _ => false,
             });
-            if open
-                || value.is_some_and(|value| {
-                    rule.allowed
-                        .iter()
-                        .any(|allowed| self.allows(allowed, value))
-                })
-            {
+            if open {
                 continue;
             }
-            let (key, about, expected) = (rule.key.to_owned(), rule.about, self.expected(rule));
-            self.problems.push(match value {
-                Some(value) => ConfigProblem::Refused {
-                    key,
-                    value: show(value),
+            let (about, expected) = (rule.about, self.expected(rule));
+            if found.is_empty() {
+                self.problems.push(ConfigProblem::RuleMissing {
+                    key: rule.keys.join(" or "),
                     expected,
                     about,
-                },
-                None => ConfigProblem::RuleMissing {
-                    key,
-                    expected,
-                    about,
-                },
-            });
+                });
+                continue;
+            }
+            // Every spelling that is there must say what is computed.
+            for (key, value) in found {
+                if !rule
+                    .allowed
+                    .iter()
+                    .any(|allowed| self.allows(allowed, value))
+                {
+                    self.problems.push(ConfigProblem::Refused {
+                        key: key.to_owned(),
+                        value: show(value),
+                        expected: expected.clone(),
+                        about,
+                    });
+                }
+            }
         }
     }
 
@@ -388,6 +396,16 @@ impl Binder<'_> {
             Allowed::Dim(dim) => {
                 let expected = self.env.eval(dim).ok();
                 expected.is_some() && value.as_i64() == expected
+            }
+            Allowed::Cycle(texts, length) => {
+                let expected = self.env.size(length).ok();
+                value.as_array().is_some_and(|items| {
+                    expected == Some(items.len())
+                        && items
+                            .iter()
+                            .zip(texts.iter().cycle())
+                            .all(|(item, text)| item.as_str() == Some(text))
+                })
             }
         }
     }
@@ -405,6 +423,10 @@ impl Binder<'_> {
                     Ok(value) => format!("{dim} = {value}"),
                     Err(_) => dim.to_string(),
                 },
+                Allowed::Cycle(texts, length) => match self.env.eval(length) {
+                    Ok(n) => format!("{texts:?} in turn, {length} = {n} of them"),
+                    Err(_) => format!("{texts:?} in turn, {length} of them"),
+                },
             })
             .collect();
         values.join(" or ")
@@ -417,7 +439,11 @@ impl Binder<'_> {
         };
         let mut ignored = Vec::new();
         for (key, value) in object {
-            if self.is_known(key) || is_off(value) {
+            if is_off(value) {
+                continue;
+            }
+            if self.is_known(key) {
+                self.check_unknown_within(key, value);
                 continue;
             }
             if looks_arithmetic(key) && !self.choices.accepted_keys.contains(key) {
@@ -432,18 +458,49 @@ impl Binder<'_> {
         ignored
     }
 
-    fn is_known(&self, key: &str) -> bool {
-        let first = |path: &'static str| path.split('.').next() == Some(key);
-        let binds = self
+    /// The same for an object that known keys lead into. All that such an object
+    /// says matters.
+    fn check_unknown_within(&mut self, key: &str, value: &Value) {
+        let Some(object) = value.as_object() else {
+            return;
+        };
+        let inside = format!("{key}.");
+        if !self.paths().any(|path| path.starts_with(&inside)) {
+            return;
+        }
+        for (name, value) in object {
+            let path = format!("{inside}{name}");
+            let known = self.paths().any(|known| known == path)
+                || self
+                    .card
+                    .harmless
+                    .iter()
+                    .any(|pattern| matches(pattern, &path));
+            if !known && !is_off(value) && !self.choices.accepted_keys.contains(&path) {
+                self.problems.push(ConfigProblem::Unknown {
+                    key: path,
+                    value: show(value),
+                });
+            }
+        }
+    }
+
+    /// The keys that bind generics or have rules.
+    fn paths(&self) -> impl Iterator<Item = &'static str> {
+        let generics = self
             .card
             .generics
             .iter()
-            .any(|generic| match generic.source {
-                GenericSource::Config { keys, .. } => keys.iter().any(|path| first(path)),
-                _ => false,
+            .flat_map(|generic| match generic.source {
+                GenericSource::Config { keys, .. } => keys,
+                _ => &[],
             });
-        binds
-            || self.card.rules.iter().any(|rule| first(rule.key))
+        let rules = self.card.rules.iter().flat_map(|rule| rule.keys);
+        generics.chain(rules).copied()
+    }
+
+    fn is_known(&self, key: &str) -> bool {
+        self.paths().any(|path| path.split('.').next() == Some(key))
             || self
                 .card
                 .harmless

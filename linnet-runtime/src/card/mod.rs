@@ -89,11 +89,11 @@ pub enum GenericSource {
 /// What a key of `config.json` may say.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// The key. A dot leads into an object.
-    pub key: &'static str,
+    /// The key; further keys are other spellings of it. A dot leads into an object.
+    pub keys: &'static [&'static str],
     /// The values that the model computes.
     pub allowed: &'static [Allowed],
-    /// Whether the key may be absent.
+    /// Whether all of them may be absent.
     pub optional: bool,
     /// What the key decides, as `the width of the feed-forward layer`.
     pub about: &'static str,
@@ -113,6 +113,8 @@ pub enum Allowed {
     Text(&'static str),
     /// The value of an expression over the model's generics.
     Dim(DimExpr),
+    /// A list as long as the expression says that repeats these texts.
+    Cycle(&'static [&'static str], DimExpr),
 }
 
 /// A published checkpoint.

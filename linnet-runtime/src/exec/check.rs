@@ -114,7 +114,70 @@ pub(super) unsafe fn run(
                 clause,
             })
         }
+        Check::Packed { views, params } => {
+            // SAFETY: the caller's duty.
+            match unsafe { packed_fault(views, machine, params) } {
+                None => Ok(()),
+                Some(found) => Err(Error::Requirement {
+                    place: place.to_owned(),
+                    clause: clause.to_owned(),
+                    found,
+                }),
+            }
+        }
     }
+}
+
+/// What is wrong with tokens side by side, if anything: see
+/// [`Requirement::Packed`](crate::descriptor::Requirement::Packed).
+///
+/// # Safety
+/// The buffers must hold every element of the views.
+unsafe fn packed_fault(
+    views: &[View; 3],
+    machine: &Machine<'_>,
+    params: &[&'static str; 3],
+) -> Option<String> {
+    let n: usize = views[0].shape.iter().product();
+    // SAFETY: the caller's duty; the views have the same number of elements.
+    let value = |of: usize, at: usize| unsafe { element(&views[of], machine, at) }.to_i64();
+    let token = |at: usize| [value(0, at), value(1, at), value(2, at)];
+    let [rows, positions, segments] = params;
+    for at in 0..n {
+        let [row, position, segment] = token(at);
+        if segment < 0 {
+            continue;
+        }
+        // Tokens of a segment usually lie side by side, so that this is the one before.
+        match (0..at).rev().find(|&before| value(2, before) == segment) {
+            Some(before) => {
+                let [row_before, position_before, _] = token(before);
+                if row != row_before {
+                    return Some(format!(
+                        "{segments} is {segment} at [{before}] and [{at}], but {rows} is {row_before} and {row} there: \
+                         a segment lies in one row"
+                    ));
+                }
+                if position != position_before.wrapping_add(1) {
+                    return Some(format!(
+                        "{segments} is {segment} at [{before}] and next at [{at}], but {positions} is {position_before} \
+                         and {position} there: the tokens of a segment have consecutive positions in ascending order"
+                    ));
+                }
+            }
+            None => {
+                let other = (0..at).find(|&other| value(2, other) >= 0 && value(0, other) == row);
+                if let Some(other) = other {
+                    return Some(format!(
+                        "{rows} is {row} at [{other}] of segment {} and at [{at}] of segment {segment}: \
+                         a row takes one segment at a time",
+                        value(2, other)
+                    ));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// The first element in row-major order for which `wanted`, and its number.

@@ -112,6 +112,11 @@ pub(crate) enum Check {
         /// Room for one `i64` for each element.
         scratch: RootId,
     },
+    /// Rows, positions and segments of tokens side by side.
+    Packed {
+        views: [View; 3],
+        params: [&'static str; 3],
+    },
 }
 
 /// An operation.

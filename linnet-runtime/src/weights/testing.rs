@@ -377,19 +377,19 @@ pub(crate) static CARD: Card = Card {
     ],
     rules: &[
         Rule {
-            key: "model_type",
+            keys: &["model_type"],
             allowed: &[Allowed::Text("gpt2")],
             optional: false,
             about: "the architecture",
         },
         Rule {
-            key: "layer_norm_epsilon",
+            keys: &["layer_norm_epsilon"],
             allowed: &[Allowed::Number(1e-5)],
             optional: true,
             about: "what layer norms add to the variance",
         },
         Rule {
-            key: "activation_function",
+            keys: &["activation_function"],
             allowed: &[
                 Allowed::Text("gelu_new"),
                 Allowed::Text("gelu_pytorch_tanh"),
@@ -398,13 +398,13 @@ pub(crate) static CARD: Card = Card {
             about: "the activation of the feed-forward layer",
         },
         Rule {
-            key: "n_inner",
+            keys: &["n_inner"],
             allowed: &[Allowed::Null, Allowed::Dim(FOUR_H)],
             optional: true,
             about: "the width of the feed-forward layer",
         },
         Rule {
-            key: "scale_attn_weights",
+            keys: &["scale_attn_weights"],
             allowed: &[Allowed::Bool(true)],
             optional: true,
             about: "whether scores are divided by the root of the head's width",

@@ -259,7 +259,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// `T::INFINITY` and `f32::NEG_INFINITY`.
+    /// `T::INFINITY`, `f32::NEG_INFINITY` and `T::NAN`.
     pub(crate) fn constant(&mut self, path: &syn::ExprPath, expr: &Expr) -> Value {
         match self.constant_literal(path, expr) {
             Some((literal, dtype)) => {
@@ -313,6 +313,7 @@ impl Body<'_, '_> {
         let value = match name.as_str() {
             "INFINITY" => f64::INFINITY,
             "NEG_INFINITY" => f64::NEG_INFINITY,
+            "NAN" => f64::NAN,
             _ => {
                 self.report(
                     Rule::UnknownName {

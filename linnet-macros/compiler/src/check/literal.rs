@@ -77,7 +77,7 @@ impl Body<'_, '_> {
                 };
                 let mut args = call.args.iter();
                 match name.as_str() {
-                    "cast" | "iota" | "fill" | "concat" | "distinct" => false,
+                    "cast" | "iota" | "fill" | "concat" | "distinct" | "packed" => false,
                     "select" => args.skip(1).all(again),
                     name => builtins::is_function(name) && args.all(again),
                 }

@@ -32,6 +32,8 @@ pub(crate) enum ClauseKind {
     Elements(String, Comparison, DimTree),
     /// `distinct(slots)`.
     Distinct(String),
+    /// `packed(rows, positions, segments)`.
+    Packed([String; 3]),
 }
 
 /// A parameter.
@@ -163,6 +165,38 @@ fn resolve_clause(
                     return None;
                 }
             }
+        }
+        ast::RequirementKind::Packed(names) => {
+            for name in names {
+                match named(name, &text, scope, params, diagnostics)? {
+                    Named::Elements => {}
+                    Named::Dim | Named::Scalar => {
+                        diagnostics.push(not_a_clause(
+                            &text,
+                            format!("`{name}` is one number"),
+                            "name integer tensor parameters, e.g. `packed(rows, positions, segments)`",
+                            name,
+                        ));
+                        return None;
+                    }
+                }
+            }
+            let ty = |name: &proc_macro2::Ident| {
+                params
+                    .iter()
+                    .find(|param| *name == param.name)
+                    .map(|param| param.ty.to_string())
+            };
+            if let Some(other) = names[1..].iter().find(|name| ty(name) != ty(&names[0])) {
+                diagnostics.push(not_a_clause(
+                    &text,
+                    format!("`{other}` is not of the type of `{}`", names[0]),
+                    "the three tensors describe the same tokens: give them one type, e.g. `Tensor![P; i32]`",
+                    other,
+                ));
+                return None;
+            }
+            ClauseKind::Packed(names.clone().map(|name| name.to_string()))
         }
         ast::RequirementKind::Compare(left, comparison, right) => {
             let elements = |side: &ast::Dim| match &side.kind {
@@ -355,6 +389,10 @@ impl Clause {
             },
             ClauseKind::Distinct(param) => ir::Requirement::Distinct {
                 param: param.clone(),
+                text,
+            },
+            ClauseKind::Packed(params) => ir::Requirement::Packed {
+                params: params.clone(),
                 text,
             },
         }

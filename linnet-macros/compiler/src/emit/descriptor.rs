@@ -230,6 +230,9 @@ impl Describe for Requirement {
             Requirement::Distinct { param, text } => {
                 quote!(__d::Requirement::Distinct { param: #param, text: #text })
             }
+            Requirement::Packed { params, text } => {
+                quote!(__d::Requirement::Packed { params: [#(#params),*], text: #text })
+            }
         }
     }
 }

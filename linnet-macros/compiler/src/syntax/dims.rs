@@ -211,10 +211,34 @@ fn parse_requirement(clause: &Expr, errors: &mut Errors) -> Option<Requirement> 
                 }
             }
         }
+        Expr::Call(call)
+            if matches!(call.func.as_ref(), Expr::Path(path)
+                if super::lone_ident(path).is_some_and(|name| name == "packed")) =>
+        {
+            let names: Vec<_> = call
+                .args
+                .iter()
+                .filter_map(|arg| match arg {
+                    Expr::Path(path) => super::lone_ident(path),
+                    _ => None,
+                })
+                .collect();
+            match <[_; 3]>::try_from(names) {
+                Ok(names) if call.args.len() == 3 => RequirementKind::Packed(names),
+                _ => {
+                    errors.push(
+                        clause,
+                        "`packed` takes three parameters",
+                        "write `packed(rows, positions, segments)`",
+                    );
+                    return None;
+                }
+            }
+        }
         _ => {
             errors.push(
                 clause,
-                "a requirement is a comparison or `distinct(parameter)`",
+                "a requirement is a comparison, `distinct(..)` or `packed(..)`",
                 "e.g. `#[require(H % Heads == 0)]`",
             );
             return None;

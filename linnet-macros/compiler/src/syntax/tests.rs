@@ -143,7 +143,7 @@ fn every_error_of_a_block_is_reported() {
     assert_eq!(
         messages(&parsed.errors),
         [
-            "H = 3: a requirement is a comparison or `distinct(parameter)`",
+            "H = 3: a requirement is a comparison, `distinct(..)` or `packed(..)`",
             "Clone: `Clone` is no kind of generic",
             "const N: usize: `B` has only type parameters",
             "S: a block has no shape pack",

@@ -141,6 +141,7 @@ mod tests {
             "H > 0",
             "tokens < Vocab",
             "distinct(slots)",
+            "packed(rows, positions, segments)",
             "min(A, -1) / (B - 2)",
             "a && b",
             "a << *b",

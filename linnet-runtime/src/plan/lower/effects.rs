@@ -52,6 +52,9 @@ impl Effects {
                     effects.reads.push(view.root);
                     effects.writes.push(*scratch);
                 }
+                Check::Packed { views, .. } => {
+                    effects.reads.extend(views.iter().map(|view| view.root));
+                }
             },
             GraphOp::Read(_)
             | GraphOp::Scalar { .. }

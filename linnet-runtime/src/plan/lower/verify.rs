@@ -44,6 +44,15 @@ pub(super) fn verify(graph: &Graph) -> Result<()> {
             } => {
                 view_inside(place, view)?;
             }
+            GraphOp::Check {
+                check: Check::Packed { views, .. },
+                place,
+                ..
+            } => {
+                for view in views {
+                    view_inside(place, view)?;
+                }
+            }
             _ => {}
         }
     }

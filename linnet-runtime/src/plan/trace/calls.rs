@@ -25,6 +25,7 @@ pub(super) enum Checked {
     Compare(RuntimeDim, Comparison, RuntimeDim),
     Elements(View, Comparison, RuntimeDim),
     Distinct(View),
+    Packed([View; 3]),
 }
 
 impl<'a> Tracer<'a> {
@@ -296,6 +297,19 @@ impl<'a> Tracer<'a> {
                             param,
                             scratch,
                         },
+                    )
+                }
+                Requirement::Packed { params, .. } => {
+                    let mut views = Vec::with_capacity(params.len());
+                    for param in params {
+                        views.extend(frame.tensor_param(param)?);
+                    }
+                    let Ok(views) = <[View; 3]>::try_from(views) else {
+                        continue;
+                    };
+                    (
+                        Checked::Packed(views.clone()),
+                        Check::Packed { views, params },
                     )
                 }
             };
