@@ -7,6 +7,7 @@ pub struct Bundled {
     config: &'static str,
     files: &'static [(&'static str, &'static [u8])],
     weights: &'static [u8],
+    system: Option<&'static str>,
 }
 
 /// Puts `include_bytes!` at an address that the weights' elements and the
@@ -18,25 +19,47 @@ static TALES_GPT2_WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!(
     "../checkpoints/tales-gpt2/model.safetensors"
 ));
 
-static BUNDLED: [Bundled; 1] = [Bundled {
-    name: "tales-gpt2",
-    config: include_str!("../checkpoints/tales-gpt2/config.json"),
-    files: &[
-        (
+static TALES_GPT_OSS_WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!(
+    "../checkpoints/tales-gpt-oss/model.safetensors"
+));
+
+/// A file's name with its content, from the checkpoint of that name.
+macro_rules! files {
+    ($checkpoint:literal: $($name:literal),+ $(,)?) => {
+        &[$((
+            $name,
+            include_bytes!(concat!("../checkpoints/", $checkpoint, "/", $name)),
+        )),+]
+    };
+}
+
+static BUNDLED: [Bundled; 2] = [
+    Bundled {
+        name: "tales-gpt2",
+        config: include_str!("../checkpoints/tales-gpt2/config.json"),
+        files: files!(
+            "tales-gpt2":
             "generation_config.json",
-            include_bytes!("../checkpoints/tales-gpt2/generation_config.json"),
-        ),
-        (
             "tokenizer.json",
-            include_bytes!("../checkpoints/tales-gpt2/tokenizer.json"),
-        ),
-        (
             "tokenizer_config.json",
-            include_bytes!("../checkpoints/tales-gpt2/tokenizer_config.json"),
         ),
-    ],
-    weights: &TALES_GPT2_WEIGHTS.0,
-}];
+        weights: &TALES_GPT2_WEIGHTS.0,
+        system: None,
+    },
+    Bundled {
+        name: "tales-gpt-oss",
+        config: include_str!("../checkpoints/tales-gpt-oss/config.json"),
+        files: files!(
+            "tales-gpt-oss":
+            "chat_template.jinja",
+            "generation_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ),
+        weights: &TALES_GPT_OSS_WEIGHTS.0,
+        system: Some("You tell fairy tales."),
+    },
+];
 
 impl Bundled {
     /// The bundled model of that name.
@@ -73,6 +96,11 @@ impl Bundled {
     /// Its weights: a safetensors file, at an address divisible by 64.
     pub fn weights(&self) -> &'static [u8] {
         self.weights
+    }
+
+    /// The system message that it was trained with, where it holds conversations.
+    pub fn system(&self) -> Option<&'static str> {
+        self.system
     }
 }
 
