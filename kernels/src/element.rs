@@ -2,7 +2,9 @@
 
 use half::{bf16, f16};
 
-use crate::cpu::{attention, binary, linear, matmul, norm, reduce, softmax, unary};
+use crate::cpu::{
+    attention, binary, linear, matmul, norm, ranks, reduce, rope, softmax, swiglu, unary,
+};
 use crate::isa::Level;
 use crate::simd::Simd;
 
@@ -24,7 +26,10 @@ pub trait Element:
 }
 
 pub(crate) mod sealed {
-    use super::{Level, Simd, attention, binary, linear, matmul, norm, reduce, softmax, unary};
+    use super::{
+        Level, Simd, attention, binary, linear, matmul, norm, ranks, reduce, rope, softmax, swiglu,
+        unary,
+    };
 
     /// How a vector of f32 lanes is read from and written to memory of this type, and the
     /// kernels of one type.
@@ -49,12 +54,15 @@ pub(crate) mod sealed {
         fn run_columns(level: Level, kernel: linear::stream::Columns<Self>);
         fn run_add_row(level: Level, kernel: linear::finish::AddRow<Self>);
         fn run_narrow(level: Level, kernel: linear::finish::Narrow<Self>);
-        fn run_attention(level: Level, kernel: attention::task::Task<'_, '_, Self>);
+        fn run_attention(level: Level, kernel: attention::task::Task<'_, Self>);
         fn run_unary(level: Level, kernel: unary::row::Row<Self>);
         fn run_binary(level: Level, kernel: binary::row::Row<Self>);
         fn run_softmax(level: Level, kernel: softmax::row::Row<Self>);
         fn run_argmax(level: Level, kernel: reduce::row::Row<Self>) -> usize;
         fn run_norm(level: Level, kernel: norm::row::Row<Self>);
+        fn run_rope(level: Level, kernel: rope::token::Token<Self>);
+        fn run_swiglu(level: Level, kernel: swiglu::row::Row<Self>);
+        fn run_ranks(level: Level, kernel: ranks::row::Row<Self>);
     }
 }
 
@@ -134,7 +142,7 @@ macro_rules! element {
             fn run_narrow(level: Level, kernel: linear::finish::Narrow<Self>) {
                 level.dispatch(kernel);
             }
-            fn run_attention(level: Level, kernel: attention::task::Task<'_, '_, Self>) {
+            fn run_attention(level: Level, kernel: attention::task::Task<'_, Self>) {
                 level.dispatch(kernel);
             }
             fn run_unary(level: Level, kernel: unary::row::Row<Self>) {
@@ -150,6 +158,15 @@ macro_rules! element {
                 level.dispatch(kernel)
             }
             fn run_norm(level: Level, kernel: norm::row::Row<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_rope(level: Level, kernel: rope::token::Token<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_swiglu(level: Level, kernel: swiglu::row::Row<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_ranks(level: Level, kernel: ranks::row::Row<Self>) {
                 level.dispatch(kernel);
             }
         }

@@ -10,10 +10,13 @@ pub mod linear;
 pub mod matmul;
 pub mod norm;
 pub mod probe;
+pub mod ranks;
 pub mod reduce;
+pub mod rope;
 mod rows;
 mod scratch;
 pub mod softmax;
+pub mod swiglu;
 pub mod unary;
 
 use crate::error::Result;

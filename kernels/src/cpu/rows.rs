@@ -15,6 +15,17 @@ pub(crate) fn split(
     align: usize,
     part: &(dyn Fn(usize, usize) + Sync),
 ) {
+    split_indexed(cpu, n, cost, align, &|first, last, _| part(first, last));
+}
+
+/// As [`split`]; each part is also told which thread runs it, a number less than `cpu.threads()`.
+pub(crate) fn split_indexed(
+    cpu: &Cpu,
+    n: usize,
+    cost: usize,
+    align: usize,
+    part: &(dyn Fn(usize, usize, usize) + Sync),
+) {
     if n == 0 {
         return;
     }
@@ -22,10 +33,10 @@ pub(crate) fn split(
     // A few parts per thread, so that a thread that is held up leaves its share to the others.
     let parts = (total / MIN_TASK).clamp(1, cpu.threads() * 4);
     if parts == 1 || cpu.threads() == 1 {
-        return part(0, n);
+        return part(0, n, 0);
     }
     let length = n.div_ceil(parts).next_multiple_of(align);
-    cpu.pool().run(n.div_ceil(length), &|i| {
-        part(i * length, ((i + 1) * length).min(n))
+    cpu.pool().run_indexed(n.div_ceil(length), &|i, thread| {
+        part(i * length, ((i + 1) * length).min(n), thread)
     });
 }

@@ -76,3 +76,20 @@ pub(crate) fn tanh<S: Simd>(s: S, x: S::F) -> S::F {
     let far = s.sub(one, s.div(s.splat(2.0), s.add(e, one)));
     s.select_lt(magnitude, s.splat(0.625), near, s.copysign(far, x))
 }
+
+/// (up + 1) gate / (1 + e^(-alpha gate)) with gate at most `limit` and up between -`limit` and
+/// `limit`; NaN if either is.
+#[inline(always)]
+pub(crate) fn clamped_swiglu<S: Simd>(
+    s: S,
+    gate: S::F,
+    up: S::F,
+    alpha: S::F,
+    limit: S::F,
+) -> S::F {
+    // The order of the arguments lets NaN through.
+    let gate = s.min(limit, gate);
+    let up = s.max(s.sub(s.splat(0.0), limit), s.min(limit, up));
+    let y = s.mul(s.add(up, s.splat(1.0)), gate);
+    logistic(s, y, s.mul(alpha, gate))
+}

@@ -96,6 +96,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn copysign(self, a: Self::F, sign: Self::F) -> Self::F;
     /// `yes` where a < b, else (also for NaN) `no`.
     fn select_lt(self, a: Self::F, b: Self::F, yes: Self::F, no: Self::F) -> Self::F;
+    /// The even and the odd elements of `a` and `b` in a row.
+    fn unzip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
     /// The sum of the lanes, in an order that only depends on `LANES`.
     fn reduce_add(self, a: Self::F) -> f32;
     /// The largest lane; NaN if any lane is.

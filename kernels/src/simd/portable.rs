@@ -126,6 +126,10 @@ impl Simd for Portable {
         each(|i| if a[i] < b[i] { yes[i] } else { no[i] })
     }
     #[inline(always)]
+    fn unzip(self, a: F, b: F) -> (F, F) {
+        ([a[0], a[2], b[0], b[2]], [a[1], a[3], b[1], b[3]])
+    }
+    #[inline(always)]
     fn reduce_add(self, a: F) -> f32 {
         (a[0] + a[2]) + (a[1] + a[3])
     }

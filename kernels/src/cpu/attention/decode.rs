@@ -26,8 +26,8 @@ fn padded(dim: usize) -> usize {
 /// # Safety
 /// The rows must be checked, and `scratch` at least [`room`].
 #[inline(always)]
-pub(super) unsafe fn run<S: Simd, E: Element>(s: S, rows: &Rows<'_, '_, E>, scratch: &mut [f32]) {
-    let (n_rows, dim) = (rows.len(), rows.q.shape()[3]);
+pub(super) unsafe fn run<S: Simd, E: Element>(s: S, rows: &Rows<'_, E>, scratch: &mut [f32]) {
+    let (n_rows, dim) = (rows.len(), rows.dim());
     let width = padded(dim);
     let (scores, rest) = scratch.split_at_mut(KEYS);
     let (qs, rest) = rest.split_at_mut(n_rows * width);
@@ -42,7 +42,7 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, rows: &Rows<'_, '_, E>, scra
         q.fill(0.0);
         for (d, q) in q.iter_mut().enumerate().take(dim) {
             // SAFETY: d is inside the row of q.
-            *q = unsafe { *rows.q(r).add(d) }.to_f32() * rows.args.scale;
+            *q = unsafe { *rows.q(r).add(d) }.to_f32() * rows.operands.scale;
         }
         let (from, to) = rows.visible(r);
         (first, last) = (first.min(from), last.max(to));
@@ -192,7 +192,7 @@ unsafe fn weigh<S: Simd>(
 #[inline(always)]
 unsafe fn add_values<S: Simd, E: Element>(
     s: S,
-    rows: &Rows<'_, '_, E>,
+    rows: &Rows<'_, E>,
     first: usize,
     weights: &[f32],
     sums: *mut f32,
@@ -226,7 +226,7 @@ unsafe fn add_values<S: Simd, E: Element>(
 #[inline(always)]
 unsafe fn add_chunk<S: Simd, E: Element, const N: usize>(
     s: S,
-    rows: &Rows<'_, '_, E>,
+    rows: &Rows<'_, E>,
     first: usize,
     weights: &[f32],
     sums: *mut f32,

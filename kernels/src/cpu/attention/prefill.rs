@@ -5,14 +5,16 @@
 //! are the broadcast operand of the matrix tile and need no transposing copy, and the softmax
 //! over keys is a walk down the columns without a sum across lanes.
 //!
-//! A block's keys and values are copied as f32, padded with zeros to whole tiles. Bound by the
-//! FMA units: 4 D operations for each key and row.
+//! A block's keys and values are copied as f32, padded with zeros to whole tiles. Rows are taken
+//! NR vectors at a time: two, or one where a task has no more rows than that (one query of a
+//! group of 8 heads, on AVX2), with tiles twice as high. Bound by the FMA units: 4 D operations
+//! for each key and row.
 
 use super::task::Rows;
-use crate::cpu::matmul::tile::{NR_VECTORS, tile};
+use crate::cpu::matmul::tile::tile;
 use crate::cpu::scratch::aligned_len;
 use crate::element::{Element, load_partial, store_partial};
-use crate::simd::{Kernel, Simd, math};
+use crate::simd::{Simd, math};
 
 /// Keys in a block, before rounding up to whole tiles: keys, values, scores and sums are 16 KiB
 /// each with D = 64 and 64 rows, all inside the L2 cache and half of them in L1.
@@ -30,12 +32,13 @@ struct Sizes {
 
 impl Sizes {
     #[inline(always)]
-    fn new<S: Simd>(rows: usize, dim: usize) -> Self {
+    fn new<S: Simd, const NR: usize>(rows: usize, dim: usize) -> Self {
+        let height = height::<S, NR>();
         Self {
-            rows: rows.next_multiple_of(NR_VECTORS * S::LANES),
+            rows: rows.next_multiple_of(NR * S::LANES),
             // A whole vector past D may be written when a row is copied.
-            dim: (dim.next_multiple_of(S::LANES)).next_multiple_of(S::MR),
-            keys: KEYS.next_multiple_of(S::MR),
+            dim: (dim.next_multiple_of(S::LANES)).next_multiple_of(height),
+            keys: KEYS.next_multiple_of(height),
         }
     }
 
@@ -57,27 +60,30 @@ impl Sizes {
     }
 }
 
-/// The f32 elements of scratch space for a task.
-pub(super) struct Room {
-    pub rows: usize,
-    pub dim: usize,
+/// Keys, or elements of D, in a tile.
+#[inline(always)]
+const fn height<S: Simd, const NR: usize>() -> usize {
+    S::MR * 2 / NR
 }
 
-impl Kernel for Room {
-    type Output = usize;
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> usize {
-        Sizes::new::<S>(self.rows, self.dim).parts().iter().sum()
-    }
+/// The f32 elements of scratch space for a task.
+#[inline(always)]
+pub(super) fn room<S: Simd, const NR: usize>(rows: usize, dim: usize) -> usize {
+    Sizes::new::<S, NR>(rows, dim).parts().iter().sum()
 }
 
 /// # Safety
-/// The rows must be checked, and `scratch` at least [`Room`].
+/// The rows must be checked, and `scratch` at least [`room`].
 #[inline(always)]
-pub(super) unsafe fn run<S: Simd, E: Element>(s: S, task: &Rows<'_, '_, E>, scratch: &mut [f32]) {
-    let (n_rows, dim) = (task.len(), task.q.shape()[3]);
+pub(super) unsafe fn run<S: Simd, E: Element, const NR: usize>(
+    s: S,
+    task: &Rows<'_, E>,
+    scratch: &mut [f32],
+) {
+    let (n_rows, dim) = (task.len(), task.dim());
     // The last block of queries may be shorter; its parts are then too.
-    let size = Sizes::new::<S>(n_rows, dim);
+    let size = Sizes::new::<S, NR>(n_rows, dim);
+    let height = height::<S, NR>();
     let mut rest = scratch;
     let [q, scores, sums, keys, values, maxima, totals, firsts, lasts] = size.parts().map(|n| {
         let (part, tail) = std::mem::take(&mut rest).split_at_mut(n);
@@ -95,7 +101,7 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, task: &Rows<'_, '_, E>, scra
     for r in 0..n_rows {
         for d in 0..dim {
             // SAFETY: d is inside the row of q.
-            q[d * size.rows + r] = unsafe { *task.q(r).add(d) }.to_f32() * task.args.scale;
+            q[d * size.rows + r] = unsafe { *task.q(r).add(d) }.to_f32() * task.operands.scale;
         }
         let (from, to) = task.visible(r);
         (first, last) = (first.min(from), last.max(to));
@@ -107,7 +113,7 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, task: &Rows<'_, '_, E>, scra
         let n = (last - block).min(size.keys);
         // Rows of the last tile past the keys hold values of an earlier block or zeros; their
         // scores are not looked at.
-        let padded = n.next_multiple_of(S::MR);
+        let padded = n.next_multiple_of(height);
         let masked = block < all_first || block + n > all_last;
         if masked {
             for r in 0..size.rows {
@@ -138,11 +144,11 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, task: &Rows<'_, '_, E>, scra
                     values.as_mut_ptr().add(j * size.dim),
                 );
             }
-            for c in (0..size.rows).step_by(NR_VECTORS * S::LANES) {
-                for j in (0..padded).step_by(S::MR) {
+            for c in (0..size.rows).step_by(NR * S::LANES) {
+                for j in (0..padded).step_by(height) {
                     let (a, b) = (keys.as_ptr().add(j * size.dim), q.as_ptr().add(c));
                     let to = scores.as_mut_ptr().add(j * size.rows + c);
-                    tile(s, dim, a, [size.dim, 1], b, size.rows, to, size.rows, false);
+                    tile::<S, NR>(s, dim, a, [size.dim, 1], b, size.rows, to, size.rows, false);
                 }
             }
             for c in (0..size.rows).step_by(S::LANES) {
@@ -155,11 +161,11 @@ pub(super) unsafe fn run<S: Simd, E: Element>(s: S, task: &Rows<'_, '_, E>, scra
                 };
                 column.weigh(s, n, &size);
             }
-            for c in (0..size.rows).step_by(NR_VECTORS * S::LANES) {
-                for d in (0..dim).step_by(S::MR) {
+            for c in (0..size.rows).step_by(NR * S::LANES) {
+                for d in (0..dim).step_by(height) {
                     let (a, b) = (values.as_ptr().add(d), scores.as_ptr().add(c));
                     let to = sums.as_mut_ptr().add(d * size.rows + c);
-                    tile(s, n, a, [1, size.dim], b, size.rows, to, size.rows, true);
+                    tile::<S, NR>(s, n, a, [1, size.dim], b, size.rows, to, size.rows, true);
                 }
             }
         }

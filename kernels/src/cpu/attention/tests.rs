@@ -10,7 +10,7 @@ const SEED: u64 = 0xa77e;
 /// the scale); a score's error is a relative error of its weight, and of the result twice (weight
 /// and total); exp adds 2, the weighted sums one for each block of keys and key. All relative to
 /// the largest value, which is at most 1.
-fn bound<E: Element>(dim: usize, keys: usize, scale: f32) -> f64 {
+pub(super) fn bound<E: Element>(dim: usize, keys: usize, scale: f32) -> f64 {
     let score = (dim + 2) as f64 * dim as f64 * f64::from(scale.abs());
     f32::UNIT_ROUNDOFF * (2.0 * score + 2.0 * 2.0 + 2.0 * keys as f64) + E::UNIT_ROUNDOFF
 }

@@ -1,4 +1,5 @@
-//! Writes into a key or value cache: `cache[row(b), h, pos(b) + s, :] = x[b, h, s, :]`.
+//! Writes into a key or value cache: `cache[row(b), h, pos(b) + s, :] = x[b, h, s, :]`, and
+//! for tokens of several sequences side by side `cache[row(p), h, pos(p), :] = x[0, h, p, :]`.
 //!
 //! Layout: x (B, H, S, D) and cache (C, H, M, D), D contiguous. Bound by memory.
 
@@ -120,4 +121,70 @@ pub fn write_rows<E: Copy + Send + Sync>(
         }
     });
     Ok(())
+}
+
+/// `cache[rows[p], h, positions[p], :] = x[0, h, p, :]`; a token at position -1 is not written.
+/// Where two tokens write the same place, the later one stays. Any element type.
+///
+/// # Errors
+/// If shapes differ, a row is outside the cache, or a position neither inside nor -1;
+/// then nothing is written.
+pub fn write_packed<E: Copy + Send + Sync>(
+    cpu: &Cpu,
+    x: HeadsRef<'_, E>,
+    rows: &[i32],
+    positions: &[i32],
+    mut cache: HeadsMut<'_, E>,
+) -> Result<()> {
+    const KERNEL: &str = "write_packed";
+    let [batch, heads, tokens, dim] = x.shape();
+    let [cache_rows, cache_heads, capacity, cache_dim] = cache.shape();
+    expect_len(KERNEL, "the batch of x", 1, batch)?;
+    expect_len(KERNEL, "the heads of the cache", heads, cache_heads)?;
+    expect_len(KERNEL, "the head dimension of the cache", dim, cache_dim)?;
+    check_packed(KERNEL, rows, positions, tokens, cache_rows, capacity)?;
+    let to = Shared::new(cache.as_mut_ptr());
+    // Split over heads only: tokens for one place stay in order.
+    split(cpu, heads, 2 * tokens * dim, 1, &|first, last| {
+        for (p, (&row, &pos)) in rows.iter().zip(positions).enumerate() {
+            let Ok(pos) = usize::try_from(pos) else {
+                continue;
+            };
+            for h in first..last {
+                // SAFETY: the views were checked, row and position too; this task's heads are its own.
+                unsafe {
+                    let from = x.as_ptr().add(x.offset(0, h, p));
+                    let at = cache.offset(row as usize, h, pos);
+                    std::ptr::copy_nonoverlapping(from, to.get().add(at), dim);
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Checks the cache rows and positions of `tokens` tokens: rows in `0..cache_rows`, positions
+/// in `-1..capacity`.
+pub(crate) fn check_packed(
+    kernel: &'static str,
+    rows: &[i32],
+    positions: &[i32],
+    tokens: usize,
+    cache_rows: usize,
+    capacity: usize,
+) -> Result<()> {
+    expect_len(kernel, "the length of rows", tokens, rows.len())?;
+    expect_len(kernel, "the number of positions", tokens, positions.len())?;
+    check_ids(kernel, "rows", rows, cache_rows)?;
+    let outside = |&pos: &i32| pos != -1 && usize::try_from(pos).map_or(true, |p| p >= capacity);
+    match positions.iter().position(outside) {
+        None => Ok(()),
+        Some(at) => Err(KernelError::Index {
+            kernel,
+            what: "pos",
+            at,
+            value: i64::from(positions[at]),
+            limit: capacity,
+        }),
+    }
 }

@@ -137,3 +137,104 @@ fn bad_arguments() {
         "nothing is written after an error"
     );
 }
+
+/// Writes tokens that name their places, and checks every element of the cache.
+fn check_packed_write(cpu: &Cpu, heads: usize, cache_shape: [usize; 4], tokens: &[(i32, i32)]) {
+    let [_, _, capacity, dim] = cache_shape;
+    let (rows, positions): (Vec<i32>, Vec<i32>) = tokens.iter().copied().unzip();
+    // x is [1, P, H, D] in memory.
+    let x: Vec<u32> = (1..=(tokens.len() * heads * dim) as u32).collect();
+    let shape = [1, heads, tokens.len(), dim];
+    let x_view = HeadsRef::new(&x, shape, [x.len(), dim, heads * dim]).unwrap();
+    let mut cache = vec![0u32; cache_shape.iter().product()];
+    let view = HeadsMut::contiguous(&mut cache, cache_shape).unwrap();
+    write_packed(cpu, x_view, &rows, &positions, view).unwrap();
+    let mut expected = vec![0u32; cache.len()];
+    for (p, &(row, pos)) in tokens.iter().enumerate() {
+        if pos == -1 {
+            continue;
+        }
+        for h in 0..heads {
+            let at = ((row as usize * heads + h) * capacity + pos as usize) * dim;
+            expected[at..at + dim].copy_from_slice(&x[(p * heads + h) * dim..][..dim]);
+        }
+    }
+    assert_eq!(cache, expected, "{cache_shape:?} {tokens:?}");
+}
+
+#[test]
+fn packed_places() {
+    each_cpu(|cpu| {
+        check_packed_write(cpu, 3, [2, 3, 10, 4], &[]);
+        check_packed_write(cpu, 3, [2, 3, 10, 4], &[(1, 9)]);
+        // Prompts, a step, an idle row, and a place written three times: the last token stays.
+        let tokens = [
+            (0, 0),
+            (0, 1),
+            (2, 5),
+            (1, -1),
+            (2, 4),
+            (2, 5),
+            (3, 9),
+            (2, 5),
+        ];
+        check_packed_write(cpu, 2, [4, 2, 10, 5], &tokens);
+        let long: Vec<(i32, i32)> = (0..300).map(|p| (p % 3, p / 3)).collect();
+        check_packed_write(cpu, 64, [3, 64, 100, 8], &long);
+    });
+}
+
+#[test]
+fn bad_packed_arguments() {
+    let cpu = Cpu::new(1).unwrap();
+    let x = [1u8; 100];
+    let mut cache = [0u8; 200];
+    let mut call = |shape: [usize; 4], heads: usize, rows: &[i32], positions: &[i32]| {
+        write_packed(
+            &cpu,
+            HeadsRef::contiguous(&x, shape).unwrap(),
+            rows,
+            positions,
+            HeadsMut::contiguous(&mut cache, [2, heads, 8, 4]).unwrap(),
+        )
+        .map_err(|e| e.to_string())
+    };
+    let is = |message: &str| Err(message.to_string());
+    let shape = [1, 2, 3, 4];
+    for (result, message) in [
+        (
+            call(shape, 2, &[0, 1, 2], &[0, 0, 0]),
+            "write_packed: rows[2] is 2, which is not in 0..2",
+        ),
+        (
+            call(shape, 2, &[0, 1, 1], &[0, 8, 0]),
+            "write_packed: pos[1] is 8, which is not in 0..8",
+        ),
+        (
+            call(shape, 2, &[0, 1, 1], &[0, 0, -2]),
+            "write_packed: pos[2] is -2, which is not in 0..8",
+        ),
+        (
+            call(shape, 2, &[0, 1], &[0, 0, 0]),
+            "write_packed: the length of rows must be 3, found 2",
+        ),
+        (
+            call(shape, 2, &[0, 1, 1], &[0, 0]),
+            "write_packed: the number of positions must be 3, found 2",
+        ),
+        (
+            call(shape, 3, &[0, 1, 1], &[0, 0, 0]),
+            "write_packed: the heads of the cache must be 2, found 3",
+        ),
+        (
+            call([2, 2, 3, 4], 2, &[0, 1, 1], &[0, 0, 0]),
+            "write_packed: the batch of x must be 1, found 2",
+        ),
+    ] {
+        assert_eq!(result, is(message));
+    }
+    assert!(
+        cache.iter().all(|c| *c == 0),
+        "nothing is written after an error"
+    );
+}

@@ -263,7 +263,17 @@ impl Kernel for Multiply {
                 unsafe {
                     let (a, b) = (packed_a.add(i * steps), packed_b.add(j * steps));
                     let sums = sums.add(i * sums_stride + j);
-                    tile(s, steps, a, [1, mr], b, nr, sums, sums_stride, accumulate);
+                    tile::<S, NR_VECTORS>(
+                        s,
+                        steps,
+                        a,
+                        [1, mr],
+                        b,
+                        nr,
+                        sums,
+                        sums_stride,
+                        accumulate,
+                    );
                 }
             }
         }
