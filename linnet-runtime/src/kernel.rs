@@ -13,7 +13,11 @@ mod float;
 mod layout;
 pub mod linear;
 pub mod norm;
+pub mod rope;
+pub mod sink_attention;
 pub mod softmax;
+pub mod swiglu;
+pub mod top_k;
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

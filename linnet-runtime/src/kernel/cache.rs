@@ -1,6 +1,6 @@
 //! Kernels of `nn::cache`. They write the new entries and touch nothing else.
 
-use linnet_kernels::cache::{Positions, write_rows};
+use linnet_kernels::cache::{Positions, write_packed, write_rows};
 
 use super::float::{KernelFloat, with_float};
 use super::layout::Heads;
@@ -18,6 +18,10 @@ pub struct WriteRowsKernel;
 /// Computes `nn::cache::write_slots`.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteSlotsKernel;
+
+/// Computes `nn::cache::write_packed`.
+#[derive(Debug, Clone, Copy)]
+pub struct WritePackedKernel;
 
 impl Kernel for WriteAtKernel {
     fn name(&self) -> &'static str {
@@ -46,6 +50,19 @@ impl Kernel for WriteSlotsKernel {
 
     fn plan(&self, call: &KernelCall<'_>) -> Option<KernelPlan> {
         plan(call, Place::Slots)
+    }
+}
+
+impl Kernel for WritePackedKernel {
+    fn name(&self) -> &'static str {
+        "write_packed"
+    }
+
+    fn plan(&self, call: &KernelCall<'_>) -> Option<KernelPlan> {
+        if !call.tensor(2)?.is_contiguous() || !call.tensor(3)?.is_contiguous() {
+            return None;
+        }
+        with_float!(call.tensor(0)?.dtype, T => plan_packed::<T>(call))?
     }
 }
 
@@ -90,6 +107,23 @@ fn plan_for<T: KernelFloat>(call: &KernelCall<'_>, place: Place) -> Option<Kerne
             x,
             positions,
             rows,
+            cache.view_mut(elements)?,
+        )?)
+    }))
+}
+
+fn plan_packed<T: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> {
+    let cache = Heads::of(call.tensor(0)?)?;
+    let x = Heads::of(call.tensor(1)?)?;
+    Some(KernelPlan::row_major(call, move |launch| {
+        let elements = launch.mutable::<T>(0)?;
+        let (rows, positions) = (launch.input::<i32>(2)?, launch.input::<i32>(3)?);
+        let x = x.view(launch.input::<T>(1)?)?;
+        Ok(write_packed(
+            launch.cpu(),
+            x,
+            rows,
+            positions,
             cache.view_mut(elements)?,
         )?)
     }))

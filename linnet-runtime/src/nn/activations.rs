@@ -2,6 +2,7 @@
 //! once to `T`.
 
 use crate::kernel::activations::{GeluKernel, ReluKernel, SiluKernel};
+use crate::kernel::swiglu::ClampedSwigluKernel;
 use crate::prelude::*;
 
 /// GELU in its tanh form, `gelu_new` in GPT-2's configuration:
@@ -30,7 +31,7 @@ pub fn relu<S: Shape, T: Float>(x: Tensor![*S; T]) -> Tensor![*S; T] {
 /// The clamped SwiGLU of gpt-oss: gates at even places and values at odd ones,
 /// `(up + 1) * gate * sigmoid(alpha * gate)` with `gate` at most `limit` and
 /// `up` between `-limit` and `limit`.
-#[op]
+#[op(kernel = ClampedSwigluKernel)]
 #[require(I > 0)]
 pub fn clamped_swiglu<S: Shape, I: Dim, T: Float>(
     x: Tensor![*S, 2 * I; T],

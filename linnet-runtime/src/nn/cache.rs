@@ -1,7 +1,9 @@
 //! Writing into key and value caches, `[B, Heads, M, D]`: for each row of the
 //! batch and each head, one vector for each of `M` positions.
 
-use crate::kernel::cache::{WriteAtKernel, WriteRowsKernel, WriteSlotsKernel};
+use crate::kernel::cache::{
+    WriteAtKernel, WritePackedKernel, WriteRowsKernel, WriteSlotsKernel,
+};
 use crate::prelude::*;
 
 /// Puts `x` at positions `pos..pos + S` of every row.
@@ -50,7 +52,7 @@ pub fn write_slots<B: Dim, Heads: Dim, M: Dim, N: Dim, S: Dim, D: Dim, T: Float>
 
 /// Puts token `p` of `x` at position `positions[p]` of row `rows[p]`. A token
 /// at position -1 is not written; of several tokens for one place the last is.
-#[op]
+#[op(kernel = WritePackedKernel)]
 #[require(0 <= rows, rows < B, -1 <= positions, positions < M)]
 pub fn write_packed<B: Dim, Heads: Dim, M: Dim, P: Dim, D: Dim, T: Float>(
     cache: &mut Tensor![B, Heads, M, D; T],

@@ -1,5 +1,6 @@
 //! Rotary position embedding.
 
+use crate::kernel::rope::YarnRopeKernel;
 use crate::prelude::*;
 
 /// Rotates pairs of elements by angles that grow with the position (RoPE; Su
@@ -13,7 +14,7 @@ use crate::prelude::*;
 /// times are divided by `factor`, those between are mixed, without rounding
 /// the bounds to whole dimensions (`truncate: false`). The result is scaled by
 /// `0.1 * ln(factor) + 1`. Computes in `f32` and rounds once to `T`.
-#[op]
+#[op(kernel = YarnRopeKernel)]
 #[require(D > 0, D % 2 == 0)]
 pub fn yarn_rope<B: Dim, Heads: Dim, S: Dim, D: Dim, T: Float>(
     x: Tensor![B, Heads, S, D; T],

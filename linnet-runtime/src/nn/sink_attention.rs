@@ -5,6 +5,9 @@
 //! head may attend to nothing (Xiao et al., 2023, in the form of gpt-oss); and
 //! a query sees the last `window` positions, its own included.
 
+use crate::kernel::sink_attention::{
+    CachedSinkAttentionKernel, PackedSinkAttentionKernel, SinkAttentionKernel,
+};
 use crate::prelude::*;
 
 /// Softmax over the last axis with one more logit in the denominator. A row
@@ -24,7 +27,7 @@ pub fn sink_softmax<B: Dim, KvHeads: Dim, G: Dim, S: Dim, M: Dim>(
 
 /// Attention within whole sequences: the query at position `s` sees the keys
 /// at the last `window` positions up to and including `s`.
-#[op]
+#[op(kernel = SinkAttentionKernel)]
 #[require(KvHeads > 0, Heads % KvHeads == 0, window > 0)]
 pub fn sink_attention<B: Dim, Heads: Dim, KvHeads: Dim, S: Dim, D: Dim, T: Float>(
     q: Tensor![B, Heads, S, D; T],
@@ -59,7 +62,7 @@ pub fn sink_attention<B: Dim, Heads: Dim, KvHeads: Dim, S: Dim, D: Dim, T: Float
 /// Attention over a cache: the query at `s` stands at position `pos + s` and
 /// sees the entries of its row at the last `window` positions up to and
 /// including that position.
-#[op]
+#[op(kernel = CachedSinkAttentionKernel)]
 #[require(KvHeads > 0, Heads % KvHeads == 0, 0 <= pos, pos + S <= M, window > 0)]
 pub fn cached_sink_attention<B: Dim, Heads: Dim, KvHeads: Dim, S: Dim, M: Dim, D: Dim, T: Float>(
     q: Tensor![B, Heads, S, D; T],
@@ -96,7 +99,7 @@ pub fn cached_sink_attention<B: Dim, Heads: Dim, KvHeads: Dim, S: Dim, M: Dim, D
 /// `positions[p]` of row `rows[p]` and sees that row's entries at the last
 /// `window` positions up to and including its own. A token at position -1 sees
 /// none and results in zeros.
-#[op]
+#[op(kernel = PackedSinkAttentionKernel)]
 #[require(KvHeads > 0, Heads % KvHeads == 0, window > 0)]
 #[require(0 <= rows, rows < B, -1 <= positions, positions < M)]
 pub fn packed_sink_attention<B: Dim, Heads: Dim, KvHeads: Dim, P: Dim, M: Dim, D: Dim, T: Float>(
