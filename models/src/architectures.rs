@@ -3,7 +3,7 @@
 use crate::checkpoint_files::CheckpointFiles;
 use crate::load::LoadOptions;
 use crate::model::LanguageModel;
-use crate::{Error, Result, gpt2_model};
+use crate::{Error, Result, gpt_oss_model, gpt2_model};
 
 /// A kind of model and how to load it.
 pub(crate) struct Architecture {
@@ -12,13 +12,19 @@ pub(crate) struct Architecture {
 }
 
 /// All of them. A new model is a line here and a module beside `gpt2_model`.
-static ARCHITECTURES: [Architecture; 1] = [Architecture {
-    model_type: "gpt2",
-    load: gpt2_model::load,
-}];
+static ARCHITECTURES: [Architecture; 2] = [
+    Architecture {
+        model_type: "gpt2",
+        load: gpt2_model::load,
+    },
+    Architecture {
+        model_type: "gpt_oss",
+        load: gpt_oss_model::load,
+    },
+];
 
 /// The names in [`ARCHITECTURES`], for messages.
-static MODEL_TYPES: [&str; 1] = ["gpt2"];
+static MODEL_TYPES: [&str; 2] = ["gpt2", "gpt_oss"];
 
 impl Architecture {
     /// Loads a checkpoint of this kind.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use linnet_runtime::card::Source;
+
 use crate::bundled::Bundled;
 use crate::{Error, Result};
 
@@ -50,6 +52,18 @@ impl CheckpointFiles {
                 file: self.name_of(name),
                 message: format!("is not valid JSON: {e}"),
             })
+    }
+
+    /// Where the runtime reads config and weights.
+    pub(crate) fn source(&self) -> Source {
+        match self {
+            Self::Folder(folder) => Source::Path(folder.clone()),
+            Self::Bundled(bundled) => Source::Embedded {
+                name: bundled.name(),
+                config: bundled.config(),
+                weights: bundled.weights(),
+            },
+        }
     }
 
     /// The folder, where there is one.

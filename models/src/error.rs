@@ -166,6 +166,15 @@ pub enum Error {
         limit: usize,
     },
 
+    /// An entry that an architecture does not have.
+    #[error("a model of type {model_type} has no entry {entry}")]
+    NoEntry {
+        /// As `model_type` in `config.json` spells it.
+        model_type: String,
+        /// The entry.
+        entry: &'static str,
+    },
+
     /// A conversation needs a model loaded for one sequence.
     #[error("the model is loaded for {batch} sequences at once; a conversation needs a batch of 1")]
     BatchedConversation {

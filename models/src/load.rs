@@ -15,8 +15,11 @@ use crate::{Error, Result, architectures};
 /// The number format that a model computes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FloatType {
-    /// 32 bits: as precise as the stored weights, whatever they are.
+    /// f32, but for large models whose weights are published in bf16 that:
+    /// they stay mapped from their file then.
     #[default]
+    Auto,
+    /// 32 bits: as precise as the stored weights, whatever they are.
     F32,
     /// 16 bits with the range of f32.
     Bf16,
@@ -34,7 +37,8 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// The number of rows in the cache: sequences that are generated at once.
     pub batch: usize,
-    /// Positions in the cache; `None` is the model's own limit.
+    /// Positions in the cache; `None` is the model's own limit, or 4,096 for a
+    /// model that leaves the length open.
     pub max_positions: Option<usize>,
     /// Kernels, or the operations' definitions.
     pub numerics: Numerics,

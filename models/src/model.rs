@@ -1,6 +1,6 @@
 //! One interface over the models, for programs that do not care which.
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Logits of some rows: `[rows, vocab]`, row by row.
 ///
@@ -46,6 +46,21 @@ impl<'a> Logits<'a> {
     }
 }
 
+/// Tokens of several prompts side by side, for [`LanguageModel::prefill_packed`].
+/// The four lists are of one length.
+#[derive(Debug, Clone, Copy)]
+pub struct Pack<'a> {
+    /// The token ids.
+    pub tokens: &'a [i32],
+    /// The cache row of each token.
+    pub rows: &'a [i32],
+    /// The position of each token in its row.
+    pub positions: &'a [i32],
+    /// The prompt that each token belongs to: tokens of one segment are one row's, at
+    /// consecutive positions. A negative segment marks padding, which touches no row.
+    pub segments: &'a [i32],
+}
+
 /// A language model with its weights and its key-value cache.
 ///
 /// Token ids are `i32`, as the models' entries take them; several sequences
@@ -73,6 +88,16 @@ pub trait LanguageModel: Send {
     /// `tokens` is `[rows, S]`, the result `[rows * S, vocab]`.
     fn forward(&mut self, tokens: &[i32], rows: usize) -> Result<Logits<'_>>;
 
+    /// Logits after the last token of whole sequences, without the cache:
+    /// `tokens` is `[rows, S]`, the result `[rows, vocab]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoEntry`] if the model has no such entry.
+    fn next_token(&mut self, _tokens: &[i32], _rows: usize) -> Result<Logits<'_>> {
+        Err(self.no_entry("next_token"))
+    }
+
     /// Takes in `tokens` (`[batch, S]`) at positions `pos..pos + S` of every
     /// row, and returns the logits after each row's last token, `[batch, vocab]`.
     fn prefill(&mut self, tokens: &[i32], pos: usize) -> Result<Logits<'_>>;
@@ -96,4 +121,41 @@ pub trait LanguageModel: Send {
         slots: &[i32],
         lengths: &[i32],
     ) -> Result<Logits<'_>>;
+
+    /// Takes in tokens of several prompts side by side and returns the logits
+    /// after token `last[b]` of the pack for each row `b` of the cache,
+    /// `[batch, vocab]`; those of a row without a prompt mean nothing. A prompt
+    /// that starts past position 0 continues its row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoEntry`] if the model has no such entry.
+    fn prefill_packed(&mut self, _pack: Pack<'_>, _last: &[i32]) -> Result<Logits<'_>> {
+        Err(self.no_entry("prefill_packed"))
+    }
+
+    /// [`LanguageModel::prefill_packed`] and [`LanguageModel::decode_rows`] in one pass:
+    /// `[2 * batch, vocab]`, the prompts' logits first. A row whose prompt is in
+    /// the pack does not step, nor does one at position -1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoEntry`] if the model has no such entry.
+    fn step_packed(
+        &mut self,
+        _pack: Pack<'_>,
+        _last: &[i32],
+        _step_tokens: &[i32],
+        _step_positions: &[i32],
+    ) -> Result<Logits<'_>> {
+        Err(self.no_entry("step_packed"))
+    }
+
+    /// The error of an entry that this model does not have.
+    fn no_entry(&self, entry: &'static str) -> Error {
+        Error::NoEntry {
+            model_type: self.model_type().to_owned(),
+            entry,
+        }
+    }
 }
