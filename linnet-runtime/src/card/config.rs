@@ -11,10 +11,15 @@ use crate::block::StaticArg;
 use crate::descriptor::{BlockDescriptor, DimExpr, Requirement};
 use crate::dtype::DType;
 use crate::env::{Env, GenericValue};
+use crate::quant::Scheme;
+use crate::quant::scheme::{KEY, SchemeProblem};
 use crate::weights::GenericValues;
 
 /// The characters of a value that a message shows.
 const SHOWN: usize = 80;
+
+/// What `quantization_config` decides.
+const ABOUT_SCHEME: &str = "how the weights are stored";
 
 /// What whoever loads a model decides: generics that the config leaves open,
 /// and unknown config keys that are known to change nothing.
@@ -68,6 +73,8 @@ pub struct Bound {
     pub values: GenericValues,
     /// Keys of the config that nobody knows and that change nothing by their names.
     pub ignored_keys: Vec<String>,
+    /// How affine maps are stored in few bits, if the config says so.
+    pub quantisation: Option<Scheme>,
 }
 
 impl Card {
@@ -80,6 +87,7 @@ impl Card {
     /// if its value is null, false or empty, which turns a feature off, or if no
     /// word in it is one that models use for their arithmetic; such keys are
     /// listed in [`Bound::ignored_keys`]. Every other unknown key is an error.
+    /// A `quantization_config` that is a [`Scheme`] holds for every model.
     ///
     /// # Errors
     ///
@@ -104,6 +112,8 @@ impl Card {
                 found: show(config),
             }]));
         }
+        let (scheme, rest) = Scheme::split(config).unzip();
+        let config = rest.as_ref().unwrap_or(config);
         let mut binder = Binder {
             card: self,
             config,
@@ -117,6 +127,7 @@ impl Card {
         binder.check_type(block, static_args);
         binder.check_choices();
         binder.check_rules();
+        let quantisation = binder.check_scheme(scheme);
         let ignored_keys = binder.check_unknown();
         if binder.problems.is_empty() {
             binder.check_requirements(block);
@@ -126,6 +137,7 @@ impl Card {
             Some(values) if binder.problems.is_empty() => Ok(Bound {
                 values,
                 ignored_keys,
+                quantisation,
             }),
             _ => Err(fail(binder.problems)),
         }
@@ -432,6 +444,37 @@ impl Binder<'_> {
         values.join(" or ")
     }
 
+    fn check_scheme(
+        &mut self,
+        scheme: Option<Result<Scheme, Vec<SchemeProblem>>>,
+    ) -> Option<Scheme> {
+        let problems = match scheme? {
+            Ok(scheme) => return Some(scheme),
+            Err(problems) => problems,
+        };
+        self.problems.extend(problems.into_iter().map(|problem| {
+            let SchemeProblem {
+                key,
+                value,
+                expected,
+            } = problem;
+            match value {
+                Some(value) => ConfigProblem::Refused {
+                    key,
+                    value: show(&value),
+                    expected,
+                    about: ABOUT_SCHEME,
+                },
+                None => ConfigProblem::RuleMissing {
+                    key,
+                    expected,
+                    about: ABOUT_SCHEME,
+                },
+            }
+        }));
+        None
+    }
+
     /// Keys that nobody knows: those that may matter are problems, the others are returned.
     fn check_unknown(&mut self) -> Vec<String> {
         let Some(object) = self.config.as_object() else {
@@ -446,7 +489,16 @@ impl Binder<'_> {
                 self.check_unknown_within(key, value);
                 continue;
             }
-            if looks_arithmetic(key) && !self.choices.accepted_keys.contains(key) {
+            let accepted = self.choices.accepted_keys.contains(key);
+            if key == KEY && !accepted {
+                let method = &value["quant_method"];
+                self.problems.push(ConfigProblem::Refused {
+                    key: format!("{KEY}.quant_method"),
+                    value: show(method),
+                    expected: "\"linnet\"".to_owned(),
+                    about: ABOUT_SCHEME,
+                });
+            } else if looks_arithmetic(key) && !accepted {
                 self.problems.push(ConfigProblem::Unknown {
                     key: key.clone(),
                     value: show(value),

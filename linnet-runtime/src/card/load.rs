@@ -13,6 +13,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::numerics::Numerics;
+use crate::quant::Scheme;
 use crate::weights::{Binding, Checkpoint, Manifest, ReadSummary, SharedBytes, WeightsError};
 
 /// The largest `config.json` that is read, in bytes.
@@ -73,6 +74,8 @@ pub struct Loaded<M> {
     pub model: M,
     /// Its tensors and the values of its generics.
     pub manifest: Manifest,
+    /// How its affine maps are stored, where that is in few bits.
+    pub quantisation: Option<Scheme>,
     /// The published checkpoint that has these dimensions, if one has.
     pub known: Option<&'static Known>,
     /// Keys of the config that nobody knows and that change nothing by their names.
@@ -112,9 +115,12 @@ pub fn load_reported<M: Block>(
         &options.choices,
         &M::generic_args(),
     )?;
-    let manifest =
+    let mut manifest =
         Manifest::new(block, &bound.values).map_err(|e| WeightsError::from(Box::new(e)))?;
     let checkpoint = source.checkpoint()?;
+    if let Some(scheme) = bound.quantisation {
+        manifest = Manifest::of_quantised(block, &bound.values, &checkpoint, &card.names, &scheme)?;
+    }
     let device = match &options.device {
         Some(device) => device.clone(),
         None => Device::cpu()?,
@@ -127,6 +133,7 @@ pub fn load_reported<M: Block>(
         model: M::from_instance(instance),
         known: card.checkpoint_matching(&manifest.values),
         manifest,
+        quantisation: bound.quantisation,
         ignored_keys: bound.ignored_keys,
         summary,
     })

@@ -5,6 +5,9 @@ use crate::descriptor::{BlockDescriptor, MemberKind, Type};
 use crate::dtype::DType;
 use crate::env::{Env, GenericValue, sub_env};
 use crate::error::{Error, Result};
+use crate::quant::affine::Affine;
+use crate::quant::format::{Stored, content_problem};
+use crate::quant::reads::Reads;
 use crate::shape::Dims;
 use crate::storage::AlignedBytes;
 use crate::tensor::ErasedTensor;
@@ -87,7 +90,8 @@ impl TreeBuilder {
         block: &'static BlockDescriptor,
         values: &[GenericValue],
     ) -> Result<(BlockNode, Vec<Slot>)> {
-        let root = self.node(block, Env::of_block(block, values)?, "")?;
+        let env = Env::of_block(block, values)?;
+        let root = self.node(block, env, "", &Reads::default())?;
         for path in self.parameters.keys() {
             self.problems
                 .push(format!("`{path}`: no member of this path"));
@@ -106,7 +110,9 @@ impl TreeBuilder {
         block: &'static BlockDescriptor,
         env: Env,
         prefix: &str,
+        outer: &Reads,
     ) -> Result<BlockNode> {
+        let reads = Reads::within(block, outer);
         let mut members = Vec::with_capacity(block.members.len());
         for member in block.members {
             let path = format!("{prefix}{}", member.name);
@@ -123,10 +129,11 @@ impl TreeBuilder {
                     let prefix = format!("{path}.");
                     let present = !optional || self.has_below(&prefix);
                     NodeMember::Sub(match present {
-                        true => Some(Box::new(self.node(
+                        true => Some(Box::new(self.sub(
                             sub,
                             sub_env(&env, sub, args)?,
                             &prefix,
+                            &reads.below(member.name),
                         )?)),
                         false => None,
                     })
@@ -138,12 +145,98 @@ impl TreeBuilder {
                     ..
                 } => {
                     let inner = sub_env(&env, sub, args)?;
+                    let reads = reads.below(member.name);
                     let nodes = (0..env.size(length)?)
-                        .map(|i| self.node(sub, inner.clone(), &format!("{path}.{i}.")))
+                        .map(|i| self.sub(sub, inner.clone(), &format!("{path}.{i}."), &reads))
                         .collect::<Result<Vec<_>>>()?;
                     NodeMember::Array(nodes)
                 }
             });
+        }
+        Ok(BlockNode {
+            block,
+            env,
+            members,
+        })
+    }
+
+    /// A sub-block, or in its place the quantised one whose parameters are there.
+    fn sub(
+        &mut self,
+        block: &'static BlockDescriptor,
+        env: Env,
+        prefix: &str,
+        reads: &Reads,
+    ) -> Result<BlockNode> {
+        match self.stored(block, &env, prefix, reads) {
+            Some((affine, stored)) => self.quantised(affine, stored, &env, prefix),
+            None => self.node(block, env, prefix, reads),
+        }
+    }
+
+    /// The format of the quantised block that may stand for `block`, by the
+    /// weight that is there.
+    fn stored(
+        &self,
+        block: &'static BlockDescriptor,
+        env: &Env,
+        prefix: &str,
+        reads: &Reads,
+    ) -> Option<(Affine, Stored)> {
+        let weight = self.parameters.get(&format!("{prefix}weight"))?;
+        if weight.dtype().is_float() || reads.reach_in() {
+            return None;
+        }
+        let affine = Affine::of(block)?;
+        let Some(GenericValue::Dim(inputs)) = env.get(affine.inputs) else {
+            return None;
+        };
+        let stored = Stored::of_weight(weight.dtype(), weight.shape(), inputs)?;
+        Some((affine, stored))
+    }
+
+    /// A quantised block in the place of an affine map with the generics `outer`.
+    /// The two have one signature, so whoever calls the one can call the other.
+    fn quantised(
+        &mut self,
+        affine: Affine,
+        stored: Stored,
+        outer: &Env,
+        prefix: &str,
+    ) -> Result<BlockNode> {
+        let block = stored.format.block();
+        let values: Option<Vec<GenericValue>> = block
+            .generics
+            .iter()
+            .map(|generic| match affine.generic(generic.name) {
+                Some(name) => outer.get(name),
+                None => Some(GenericValue::Dim(stored.group)),
+            })
+            .collect();
+        let env = Env::of_block(block, &values.unwrap_or_default())?;
+        let mut members = Vec::with_capacity(block.members.len());
+        for member in block.members {
+            let path = format!("{prefix}{}", member.name);
+            let MemberKind::Param(ty) = &member.kind else {
+                return Err(Error::Descriptor(format!("`{path}` is no parameter")));
+            };
+            let (ty, optional) = match ty {
+                Type::Option(inner) => (*inner, true),
+                ty => (ty, false),
+            };
+            let optional = match (member.name, affine.bias) {
+                ("bias", None) => {
+                    members.push(NodeMember::Tensor(None));
+                    continue;
+                }
+                ("bias", Some(bias)) => bias.optional,
+                _ => optional,
+            };
+            let tensor = self.parameters.get(&path);
+            if let Some(problem) = tensor.and_then(|tensor| content_problem(member.name, tensor)) {
+                self.problems.push(format!("`{path}`: {problem}"));
+            }
+            members.push(self.parameter(&env, path, ty, optional)?);
         }
         Ok(BlockNode {
             block,

@@ -14,8 +14,18 @@
 //! | [`Int4GroupLinear`](int4_group::Int4GroupLinear) | 0 to 15, two a byte | `(code - zero[o, g]) * scale[o, g]` with `g = i / Group` |
 //!
 //! Of the two codes of a byte, the low four bits are the even column's.
+//!
+//! What such a checkpoint's tensors are named and how `config.json` describes
+//! them is in [`Scheme`].
 
+pub(crate) mod affine;
+pub(crate) mod format;
 pub mod int4;
 pub mod int4_group;
 pub mod int8;
 pub mod mxfp4;
+pub(crate) mod reads;
+pub(crate) mod scheme;
+
+pub use format::Format;
+pub use scheme::Scheme;

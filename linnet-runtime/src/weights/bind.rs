@@ -14,6 +14,7 @@ use super::names::NameRules;
 use super::nearest::nearest;
 use super::report::{FitProblem, FitReport};
 use crate::error::{Error, Result};
+use crate::quant::format::content_problem;
 use crate::storage::{AlignedBytes, Storage};
 use crate::tensor::ErasedTensor;
 
@@ -55,8 +56,9 @@ impl<'a> Binding<'a> {
         let mut missing = Vec::new();
         let mut used = BTreeSet::new();
         for param in manifest.params() {
-            let name = rules
-                .stored_name(&param.path)
+            let name = param.stored.clone();
+            let name = name
+                .or_else(|| rules.stored_name(&param.path))
                 .unwrap_or_else(|| param.path.clone());
             match stored.find(&name, rules) {
                 Some((key, tensor)) => {
@@ -157,7 +159,28 @@ impl<'a> Binding<'a> {
                 .map_err(|e| parameter_error(param, &e))?;
             parameters.insert(param.path.clone(), erased);
         }
+        let problems = self.content_problems(&parameters);
+        if !problems.is_empty() {
+            return Err(fit_error(checkpoint, manifest, problems).into());
+        }
         Ok((parameters, summary))
+    }
+
+    /// What keeps the content of quantised maps from being used.
+    fn content_problems(&self, parameters: &BTreeMap<String, ErasedTensor>) -> Vec<FitProblem> {
+        let of_quantised = self
+            .tensors
+            .iter()
+            .filter(|(param, _)| param.stored.is_some());
+        let problem = |(param, stored): &(&ManifestTensor, StoredTensor<'_>)| {
+            let (_, member) = param.path.rsplit_once('.')?;
+            let problem = content_problem(member, parameters.get(&param.path)?)?;
+            Some(FitProblem::Content {
+                name: stored.name.to_owned(),
+                problem,
+            })
+        };
+        of_quantised.filter_map(problem).collect()
     }
 }
 

@@ -1,6 +1,9 @@
 //! Every tensor of a model, from its descriptor and the values of its generics.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+use super::quantised::{AffineSite, Replacement};
 
 use super::symbol::{Symbol, SymbolProblem};
 use super::values::GenericValues;
@@ -9,6 +12,8 @@ use crate::descriptor::{
 };
 use crate::dtype::DType;
 use crate::env::GenericValue;
+use crate::quant::affine::Affine;
+use crate::quant::reads::Reads;
 
 /// The most tensors that a model may have: a guard against a damaged config.
 const MAX_TENSORS: usize = 1 << 20;
@@ -47,6 +52,12 @@ pub struct ManifestTensor {
     /// The path of the innermost optional block that it lies in: present or
     /// absent with all of it.
     pub within_optional: Option<String>,
+    /// The name that a checkpoint gives it, without prefix, where that does not
+    /// follow from its path.
+    pub stored: Option<String>,
+    /// How many of the model's parameters it holds: its elements, or for the
+    /// tensors of a quantised map, those of the float tensor they stand for.
+    pub n_parameters: usize,
 }
 
 impl ManifestTensor {
@@ -131,33 +142,45 @@ impl Manifest {
         block: &'static BlockDescriptor,
         values: &GenericValues,
     ) -> Result<Manifest, ManifestProblem> {
-        let mut env = Env::default();
-        for generic in block.generics {
-            let missing = ManifestProblem::Unbound {
-                block: block.name,
-                generic: generic.name,
-            };
-            match values.get(generic.name).ok_or(missing)? {
-                GenericValue::Dim(size) => env
-                    .dims
-                    .push((generic.name, Rc::new(Symbol::name(generic.name, size)))),
-                GenericValue::DType(dtype) => {
-                    env.dtypes.push((generic.name, (generic.name, dtype)))
-                }
-                // A block has no packs.
-                GenericValue::Shape(_) => {}
-            }
-        }
-        let mut walk = Walk {
-            values,
-            tensors: Vec::new(),
-        };
-        walk.block(block, &env, "", None)?;
+        let walk = Walk::new(values);
+        let tensors = walk.run(block)?.tensors;
         Ok(Manifest {
             model: block.name,
             values: values.clone(),
-            tensors: walk.tensors,
+            tensors,
         })
+    }
+
+    /// The same where some affine maps, by their paths, are stored in few bits.
+    pub(super) fn with_replacements(
+        block: &'static BlockDescriptor,
+        values: &GenericValues,
+        replacements: &BTreeMap<String, Replacement>,
+    ) -> Result<Manifest, ManifestProblem> {
+        let mut walk = Walk::new(values);
+        walk.replacements = replacements;
+        let tensors = walk.run(block)?.tensors;
+        Ok(Manifest {
+            model: block.name,
+            values: values.clone(),
+            tensors,
+        })
+    }
+
+    /// The affine maps of `block` for these values of its generics that a
+    /// checkpoint may hold in few bits instead. A map one of whose parameters is
+    /// read by the blocks around it is none of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Manifest::new`].
+    pub fn affine_sites(
+        block: &'static BlockDescriptor,
+        values: &GenericValues,
+    ) -> Result<Vec<AffineSite>, ManifestProblem> {
+        let mut walk = Walk::new(values);
+        walk.sites = Some(Vec::new());
+        Ok(walk.run(block)?.sites.unwrap_or_default())
     }
 
     /// The tensors that a checkpoint holds.
@@ -174,10 +197,11 @@ impl Manifest {
             .filter(|tensor| tensor.kind == TensorKind::State)
     }
 
-    /// The number of the model's parameters, optional ones included.
+    /// The number of the model's parameters, optional ones included. Those that
+    /// are stored in few bits count like any other; their scales do not.
     pub fn n_parameters(&self) -> usize {
         self.params()
-            .fold(0, |sum, tensor| sum.saturating_add(tensor.n_elements()))
+            .fold(0, |sum, tensor| sum.saturating_add(tensor.n_parameters))
     }
 
     /// The size of the model's states, in bytes.
@@ -197,16 +221,61 @@ struct Env {
 struct Walk<'a> {
     values: &'a GenericValues,
     tensors: Vec<ManifestTensor>,
+    replacements: &'a BTreeMap<String, Replacement>,
+    /// The affine maps met, if anyone asks for them.
+    sites: Option<Vec<AffineSite>>,
 }
 
-impl Walk<'_> {
+/// No affine map is stored in few bits.
+static NO_REPLACEMENTS: BTreeMap<String, Replacement> = BTreeMap::new();
+
+impl<'a> Walk<'a> {
+    fn new(values: &'a GenericValues) -> Walk<'a> {
+        Walk {
+            values,
+            tensors: Vec::new(),
+            replacements: &NO_REPLACEMENTS,
+            sites: None,
+        }
+    }
+
+    /// Walks a model.
+    fn run(mut self, block: &'static BlockDescriptor) -> Result<Self, ManifestProblem> {
+        let values = self.values;
+        let mut env = Env::default();
+        for generic in block.generics {
+            let missing = ManifestProblem::Unbound {
+                block: block.name,
+                generic: generic.name,
+            };
+            match values.get(generic.name).ok_or(missing)? {
+                GenericValue::Dim(size) => env
+                    .dims
+                    .push((generic.name, Rc::new(Symbol::name(generic.name, size)))),
+                GenericValue::DType(dtype) => {
+                    env.dtypes.push((generic.name, (generic.name, dtype)))
+                }
+                // A block has no packs.
+                GenericValue::Shape(_) => {}
+            }
+        }
+        self.block(block, &env, "", None, &Reads::default())?;
+        Ok(self)
+    }
+
     fn block(
         &mut self,
         block: &'static BlockDescriptor,
         env: &Env,
         path: &str,
         within_optional: Option<&str>,
+        outer: &Reads,
     ) -> Result<(), ManifestProblem> {
+        // What is read where matters to those alone who look for affine maps.
+        let reads = match self.sites {
+            Some(_) => Reads::within(block, outer),
+            None => Reads::default(),
+        };
         for member in block.members {
             let path = join(path, member.name);
             match member.kind {
@@ -216,7 +285,10 @@ impl Walk<'_> {
                 MemberKind::State(ty) => {
                     self.tensor(block, env, path, ty, TensorKind::State, within_optional)?;
                 }
-                MemberKind::Sub { .. } => self.sub(block, env, path, member, within_optional)?,
+                MemberKind::Sub { .. } => {
+                    let reads = reads.below(member.name);
+                    self.sub(block, env, path, member, within_optional, &reads)?;
+                }
             }
         }
         Ok(())
@@ -229,6 +301,7 @@ impl Walk<'_> {
         path: String,
         member: &Member,
         within_optional: Option<&str>,
+        reads: &Reads,
     ) -> Result<(), ManifestProblem> {
         let MemberKind::Sub {
             block,
@@ -264,14 +337,100 @@ impl Walk<'_> {
             within_optional
         };
         let Some(length) = length else {
-            return self.block(block, &inner, &path, within_optional);
+            return self.one(block, &inner, &path, within_optional, reads);
         };
         let length = self.size(&path, &*self.dim(outer, env, length)?)?;
         if length > MAX_TENSORS {
             return Err(self.too_many());
         }
         for i in 0..length {
-            self.block(block, &inner, &join(&path, &i.to_string()), within_optional)?;
+            let path = join(&path, &i.to_string());
+            self.one(block, &inner, &path, within_optional, reads)?;
+        }
+        Ok(())
+    }
+
+    /// A sub-block, or the quantised one that is stored in its place.
+    fn one(
+        &mut self,
+        block: &'static BlockDescriptor,
+        env: &Env,
+        path: &str,
+        within_optional: Option<&str>,
+        reads: &Reads,
+    ) -> Result<(), ManifestProblem> {
+        if let Some(replacement) = self.replacements.get(path) {
+            return self.quantised(replacement, env, path, within_optional);
+        }
+        if self.sites.is_some()
+            && !reads.reach_in()
+            && let Some(affine) = Affine::of(block)
+        {
+            let inputs = self.feature(block, env, path, affine.inputs)?;
+            let outputs = self.feature(block, env, path, affine.outputs)?;
+            let site = AffineSite::new(path, inputs, outputs, affine);
+            self.sites.get_or_insert_default().push(site);
+        }
+        self.block(block, env, path, within_optional, reads)
+    }
+
+    /// The size of a dimension generic.
+    fn feature(
+        &self,
+        block: &'static BlockDescriptor,
+        env: &Env,
+        path: &str,
+        generic: &'static str,
+    ) -> Result<usize, ManifestProblem> {
+        let symbol = self.dim(block, env, DimExpr::Generic(generic))?;
+        self.size(path, &symbol)
+    }
+
+    /// The tensors of a quantised block in the place of an affine map with the
+    /// generics `outer`.
+    fn quantised(
+        &mut self,
+        replacement: &Replacement,
+        outer: &Env,
+        path: &str,
+        within_optional: Option<&str>,
+    ) -> Result<(), ManifestProblem> {
+        let affine = replacement.affine;
+        let block = replacement.stored.format.block();
+        let mut env = Env::default();
+        for generic in block.generics {
+            let bound = affine.generic(generic.name);
+            let dim = outer.dims.iter().find(|(name, _)| Some(*name) == bound);
+            let dtype = outer.dtypes.iter().find(|(name, _)| Some(*name) == bound);
+            if let Some((_, symbol)) = dim {
+                env.dims.push((generic.name, Rc::clone(symbol)));
+            } else if let Some((_, dtype)) = dtype {
+                env.dtypes.push((generic.name, *dtype));
+            } else {
+                let group = Symbol::name(generic.name, replacement.stored.group);
+                env.dims.push((generic.name, Rc::new(group)));
+            }
+        }
+        for member in block.members {
+            let MemberKind::Param(ty) = member.kind else {
+                continue;
+            };
+            let ty = match (member.name, affine.bias, ty) {
+                ("bias", None, _) => continue,
+                // Whether the bias may be absent is for the float map to say.
+                ("bias", Some(bias), Type::Option(inner)) if !bias.optional => *inner,
+                (_, _, ty) => ty,
+            };
+            let path = join(path, member.name);
+            self.tensor(block, &env, path, ty, TensorKind::Param, within_optional)?;
+            if let Some(tensor) = self.tensors.last_mut() {
+                tensor.stored = replacement.stored_name(member.name);
+                tensor.n_parameters = match member.name {
+                    "weight" => replacement.n_weights,
+                    "bias" => tensor.n_elements(),
+                    _ => 0,
+                };
+            }
         }
         Ok(())
     }
@@ -330,10 +489,12 @@ impl Walk<'_> {
             kind,
             declared,
             bindings: used.to_string(),
+            n_parameters: shape.iter().product(),
             shape,
             dtype,
             optional: optional || within_optional.is_some(),
             within_optional: within_optional.map(str::to_owned),
+            stored: None,
         });
         Ok(())
     }
@@ -392,7 +553,7 @@ impl Walk<'_> {
     }
 }
 
-fn join(path: &str, name: &str) -> String {
+pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
     } else {

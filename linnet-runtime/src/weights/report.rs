@@ -6,6 +6,7 @@ use super::bind::is_readable;
 use super::checkpoint::StoredDType;
 use super::quote::{Quoted, QuotedList};
 use crate::dtype::DType;
+use crate::quant::Format;
 
 /// Every problem between a checkpoint and a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,6 +100,26 @@ pub enum FitProblem {
         /// The parameter's dtype.
         dtype: DType,
     },
+    /// Rows of weights that do not divide as their stored format asks.
+    Rows {
+        /// The stored weight.
+        name: String,
+        /// The path of the affine map.
+        member: String,
+        /// The weights of a row.
+        row: usize,
+        /// What it must be a multiple of.
+        multiple: usize,
+        /// The format.
+        format: Format,
+    },
+    /// A tensor of a quantised map whose elements cannot be used.
+    Content {
+        /// The stored tensor.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 impl FitReport {
@@ -161,6 +182,8 @@ impl FitProblem {
             FitProblem::Twice { .. } => "stored twice",
             FitProblem::TiedDiffers { .. } => "not tied",
             FitProblem::Overflow { .. } => "too large",
+            FitProblem::Rows { .. } => "wrong rows",
+            FitProblem::Content { .. } => "wrong content",
         }
     }
 }
@@ -274,6 +297,19 @@ impl fmt::Display for FitProblem {
                     Quoted(name)
                 )
             }
+            FitProblem::Rows {
+                name,
+                member,
+                row,
+                multiple,
+                format,
+            } => write!(
+                f,
+                "{} (for `{member}`): a row of {row} weights does not divide into {multiple}s, \
+                 as the format {format} has it",
+                Quoted(name)
+            ),
+            FitProblem::Content { name, problem } => write!(f, "{}: {problem}", Quoted(name)),
         }
     }
 }
