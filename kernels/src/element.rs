@@ -50,6 +50,7 @@ pub(crate) mod sealed {
 
         fn run_pack(level: Level, kernel: matmul::pack::Pack<Self>);
         fn run_widen(level: Level, kernel: linear::widen::Widen<Self>);
+        fn run_arrange(level: Level, kernel: crate::cpu::quant::arrange::Arrange<Self>);
         fn run_dots(level: Level, kernel: linear::stream::Dots<Self>);
         fn run_columns(level: Level, kernel: linear::stream::Columns<Self>);
         fn run_add_row(level: Level, kernel: linear::finish::AddRow<Self>);
@@ -128,6 +129,9 @@ macro_rules! element {
                 level.dispatch(kernel);
             }
             fn run_widen(level: Level, kernel: linear::widen::Widen<Self>) {
+                level.dispatch(kernel);
+            }
+            fn run_arrange(level: Level, kernel: crate::cpu::quant::arrange::Arrange<Self>) {
                 level.dispatch(kernel);
             }
             fn run_dots(level: Level, kernel: linear::stream::Dots<Self>) {

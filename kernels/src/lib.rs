@@ -23,8 +23,8 @@ mod testing;
 mod view;
 
 pub use cpu::{
-    Cpu, attention, binary, cache, convert, copy, embedding, linear, matmul, norm, probe, ranks,
-    reduce, rope, softmax, swiglu, unary,
+    Cpu, attention, binary, cache, convert, copy, embedding, experts, linear, matmul, norm, probe,
+    quant, ranks, reduce, rope, softmax, swiglu, unary,
 };
 pub use element::Element;
 pub use error::{KernelError, Result};

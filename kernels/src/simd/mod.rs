@@ -9,10 +9,12 @@
 use half::{bf16, f16};
 
 pub(crate) mod math;
+mod nibbles;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use nibbles::{BLOCK, Nibbles, SHIFTED_NIBBLES};
 pub(crate) use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
@@ -33,6 +35,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     const MR: usize;
     /// `LANES` values.
     type F: Copy;
+    /// [`BLOCK`] values as vectors.
+    type Block: Copy + AsRef<[Self::F]> + AsMut<[Self::F]>;
 
     /// Runs a kernel with the instruction set enabled.
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output;
@@ -102,4 +106,27 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn reduce_add(self, a: Self::F) -> f32;
     /// The largest lane; NaN if any lane is.
     fn reduce_max(self, a: Self::F) -> f32;
+
+    /// A block of zeros.
+    fn zero_block(self) -> Self::Block;
+    /// Decodes 16 bytes of two codes each by a table. The values come in the order that
+    /// `nibble_order` gives a block in which the low code of byte i is element 2 i.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading 16 bytes.
+    unsafe fn nibbles(self, table: &Nibbles, p: *const u8) -> Self::Block;
+    /// The same elements in the order in which `nibbles` results in them.
+    fn nibble_order(self, block: Self::Block) -> Self::Block;
+    /// Reads [`BLOCK`] integers.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading that many.
+    unsafe fn int8s(self, p: *const i8) -> Self::Block;
+    /// Writes LANES by LANES elements with rows and columns exchanged: row r of `from` (they
+    /// are `from_stride` apart) becomes column r of `to`.
+    ///
+    /// # Safety
+    /// `from` must be valid for reading these elements, `to` for writing them, and they must
+    /// not overlap.
+    unsafe fn transpose(self, from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 }

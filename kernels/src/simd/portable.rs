@@ -3,7 +3,7 @@
 
 use half::{bf16, f16};
 
-use super::{Kernel, Simd};
+use super::{BLOCK, Kernel, Nibbles, Simd};
 
 /// The instance that every machine can run.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,7 @@ impl Simd for Portable {
     const LANES: usize = LANES;
     const MR: usize = 4;
     type F = F;
+    type Block = [F; BLOCK / LANES];
 
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
@@ -139,5 +140,46 @@ impl Simd for Portable {
             f32::NEG_INFINITY,
             |m, x| if m > x || m.is_nan() { m } else { x },
         )
+    }
+    #[inline(always)]
+    fn zero_block(self) -> Self::Block {
+        [[0.0; LANES]; BLOCK / LANES]
+    }
+    #[inline(always)]
+    unsafe fn nibbles(self, table: &Nibbles, p: *const u8) -> Self::Block {
+        // SAFETY: the caller vouches for 16 bytes.
+        let bytes = unsafe { p.cast::<[u8; BLOCK / 2]>().read_unaligned() };
+        std::array::from_fn(|v| {
+            each(|i| {
+                let byte = bytes[(v * LANES + i) / 2];
+                let code = if i % 2 == 0 { byte & 15 } else { byte >> 4 };
+                table.values[usize::from(code)]
+            })
+        })
+    }
+    #[inline(always)]
+    fn nibble_order(self, block: Self::Block) -> Self::Block {
+        block
+    }
+    #[inline(always)]
+    unsafe fn int8s(self, p: *const i8) -> Self::Block {
+        // SAFETY: the caller vouches for BLOCK integers.
+        let codes = unsafe { p.cast::<[i8; BLOCK]>().read_unaligned() };
+        std::array::from_fn(|v| each(|i| f32::from(codes[v * LANES + i])))
+    }
+    #[inline(always)]
+    unsafe fn transpose(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        for r in 0..LANES {
+            for c in 0..LANES {
+                // SAFETY: the caller vouches for LANES rows and columns of both.
+                unsafe { *to.add(c * to_stride + r) = *from.add(r * from_stride + c) };
+            }
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::{Kernel, Simd};
+use super::{Kernel, Nibbles, Simd};
+
+mod packed;
 
 /// Proof that AVX2, FMA and F16C may be used.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,7 @@ impl Simd for Avx2 {
     const LANES: usize = 8;
     const MR: usize = 6;
     type F = __m256;
+    type Block = [__m256; 4];
 
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
@@ -195,12 +198,39 @@ impl Simd for Avx2 {
             _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
         }
     }
+    #[inline(always)]
+    fn zero_block(self) -> Self::Block {
+        [self.splat(0.0); 4]
+    }
+    #[inline(always)]
+    unsafe fn nibbles(self, table: &Nibbles, p: *const u8) -> Self::Block {
+        intrinsics! { packed::nibbles_avx2(table, p) }
+    }
+    #[inline(always)]
+    fn nibble_order(self, block: Self::Block) -> Self::Block {
+        intrinsics! { packed::nibble_order_avx2(block) }
+    }
+    #[inline(always)]
+    unsafe fn int8s(self, p: *const i8) -> Self::Block {
+        intrinsics! { packed::int8s_avx2(p) }
+    }
+    #[inline(always)]
+    unsafe fn transpose(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        intrinsics! { packed::transpose_avx2(from, from_stride, to, to_stride) }
+    }
 }
 
 impl Simd for Avx512 {
     const LANES: usize = 16;
     const MR: usize = 12;
     type F = __m512;
+    type Block = [__m512; 2];
 
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
@@ -324,5 +354,31 @@ impl Simd for Avx512 {
             }
             _mm512_reduce_max_ps(a)
         }
+    }
+    #[inline(always)]
+    fn zero_block(self) -> Self::Block {
+        [self.splat(0.0); 2]
+    }
+    #[inline(always)]
+    unsafe fn nibbles(self, table: &Nibbles, p: *const u8) -> Self::Block {
+        intrinsics! { packed::nibbles_avx512(table, p) }
+    }
+    #[inline(always)]
+    fn nibble_order(self, block: Self::Block) -> Self::Block {
+        intrinsics! { packed::nibble_order_avx512(block) }
+    }
+    #[inline(always)]
+    unsafe fn int8s(self, p: *const i8) -> Self::Block {
+        intrinsics! { packed::int8s_avx512(p) }
+    }
+    #[inline(always)]
+    unsafe fn transpose(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        intrinsics! { packed::transpose_avx512(from, from_stride, to, to_stride) }
     }
 }
