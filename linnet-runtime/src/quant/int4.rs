@@ -1,12 +1,13 @@
 //! An affine map with weights of 4 bits and a scale for each row.
 
+use crate::kernel::quant_linear::Int4LinearKernel;
 use crate::prelude::*;
 
 /// `x . weight^T * scale + bias` over the last axis. A byte of `weight` holds
 /// two columns, the even one in its low four bits, each in two's complement:
 /// -8 to 7. The products of a row are summed first, then scaled, all in `f32`,
 /// and rounded once to `T`.
-#[op]
+#[op(kernel = Int4LinearKernel)]
 #[require(In % 2 == 0)]
 pub fn int4_linear<S: Shape, In: Dim, Out: Dim, T: Float>(
     x: Tensor![*S, In; T],

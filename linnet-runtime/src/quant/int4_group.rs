@@ -1,6 +1,7 @@
 //! An affine map with weights of 4 bits, and a scale and a zero point for each
 //! group of columns of a row.
 
+use crate::kernel::quant_linear::Int4GroupLinearKernel;
 use crate::prelude::*;
 
 /// `x . w^T + bias` over the last axis with `w[o, i] = (code - zero) * scale`,
@@ -8,7 +9,7 @@ use crate::prelude::*;
 /// A byte of `weight` holds two codes of 0 to 15, the even column's in its low
 /// four bits. With `order`, stored column `i` multiplies `x[order[i]]`. All is
 /// computed in `f32` and rounded once to `T`.
-#[op]
+#[op(kernel = Int4GroupLinearKernel)]
 #[require(Group > 0, Group % 2 == 0, In % Group == 0)]
 #[require(0 <= order, order < In)]
 pub fn int4_group_linear<S: Shape, In: Dim, Out: Dim, Group: Dim, T: Float>(

@@ -1,10 +1,11 @@
 //! An affine map with weights of 8 bits and a scale for each row.
 
+use crate::kernel::quant_linear::Int8LinearKernel;
 use crate::prelude::*;
 
 /// `x . weight^T * scale + bias` over the last axis: the products of a row are
 /// summed first, then scaled, all in `f32`, and rounded once to `T`.
-#[op]
+#[op(kernel = Int8LinearKernel)]
 pub fn int8_linear<S: Shape, In: Dim, Out: Dim, T: Float>(
     x: Tensor![*S, In; T],
     weight: Tensor![Out, In; i8],

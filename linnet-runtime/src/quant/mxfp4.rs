@@ -3,6 +3,7 @@
 //! code of four bits (E2M1), two to a byte, the even element in the low half;
 //! a scale is a byte (E8M0), `2^(scale - 127)`, NaN for 255.
 
+use crate::kernel::mxfp4::{Mxfp4DequantizeKernel, Mxfp4ExpertsKernel, Mxfp4ExpertsSumKernel};
 use crate::prelude::*;
 
 /// The value of each code, `0 0.5 1 1.5 2 3 4 6` and their negatives.
@@ -41,7 +42,7 @@ pub fn mxfp4_codes<S: Shape>(blocks: Tensor![*S, 16; u8]) -> Tensor![*S, 32; u8]
 }
 
 /// The values of rows of `32 * Blocks` weights.
-#[op]
+#[op(kernel = Mxfp4DequantizeKernel)]
 pub fn mxfp4_dequantize<S: Shape, Blocks: Dim>(
     blocks: Tensor![*S, Blocks, 16; u8],
     scales: Tensor![*S, Blocks; u8],
@@ -54,7 +55,7 @@ pub fn mxfp4_dequantize<S: Shape, Blocks: Dim>(
 /// Each row of `x` times the matrices of the experts that it chose:
 /// `y[r, k] = x[r] . W[expert[r, k]]^T`. Each block of 32 products is summed
 /// and then scaled.
-#[op]
+#[op(kernel = Mxfp4ExpertsKernel)]
 #[require(In == 32 * Blocks, 0 <= expert, expert < Experts)]
 pub fn mxfp4_experts<R: Dim, TopK: Dim, Experts: Dim, Out: Dim, In: Dim, Blocks: Dim, T: Float>(
     x: Tensor![R, In; T],
@@ -72,7 +73,7 @@ pub fn mxfp4_experts<R: Dim, TopK: Dim, Experts: Dim, Out: Dim, In: Dim, Blocks:
 
 /// The same for rows that differ by expert, weighted and added up:
 /// `y[r] = sum_k weight[r, k] * (x[r, k] . W[expert[r, k]]^T)`.
-#[op]
+#[op(kernel = Mxfp4ExpertsSumKernel)]
 #[require(In == 32 * Blocks, 0 <= expert, expert < Experts)]
 pub fn mxfp4_experts_sum<
     R: Dim,
