@@ -3,12 +3,14 @@
 use crate::checkpoint_files::CheckpointFiles;
 use crate::load::LoadOptions;
 use crate::model::LanguageModel;
+use crate::quantisable::{self, Quantisable};
 use crate::{Error, Result, gpt_oss_model, gpt2_model};
 
 /// A kind of model and how to load it.
 pub(crate) struct Architecture {
     model_type: &'static str,
     load: fn(&CheckpointFiles, &LoadOptions) -> Result<Box<dyn LanguageModel>>,
+    quantisable: fn(&CheckpointFiles) -> Result<Quantisable>,
 }
 
 /// All of them. A new model is a line here and a module beside `gpt2_model`.
@@ -16,10 +18,12 @@ static ARCHITECTURES: [Architecture; 2] = [
     Architecture {
         model_type: "gpt2",
         load: gpt2_model::load,
+        quantisable: quantisable::gpt2,
     },
     Architecture {
         model_type: "gpt_oss",
         load: gpt_oss_model::load,
+        quantisable: quantisable::gpt_oss,
     },
 ];
 
@@ -41,6 +45,11 @@ impl Architecture {
             });
         }
         (self.load)(files, options)
+    }
+
+    /// What of a checkpoint of this kind can be stored in few bits.
+    pub(crate) fn quantisable(&self, files: &CheckpointFiles) -> Result<Quantisable> {
+        (self.quantisable)(files)
     }
 }
 

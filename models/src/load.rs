@@ -101,7 +101,7 @@ pub fn load_model(
 }
 
 /// The files of a checkpoint, downloaded if need be.
-fn find(source: &Path, options: &LoadOptions) -> Result<CheckpointFiles> {
+pub(crate) fn find(source: &Path, options: &LoadOptions) -> Result<CheckpointFiles> {
     let name = source.to_str();
     if let Some(bundled) = name.and_then(Bundled::find) {
         return Ok(CheckpointFiles::Bundled(bundled));

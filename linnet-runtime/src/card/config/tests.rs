@@ -323,3 +323,39 @@ mod damage {
         }
     }
 }
+
+#[test]
+fn every_model_may_be_stored_in_few_bits() {
+    let scheme = json!({"quant_method": "linnet", "format": "int4_group", "group_size": 32});
+    let bound = bind(
+        &with(json!({"quantization_config": scheme})),
+        &Choices::new(),
+        &[],
+    );
+    let quantisation = bound.unwrap().quantisation.unwrap();
+    assert_eq!(quantisation.format.name(), "int4_group");
+    assert_eq!(quantisation.group_size, Some(32));
+    let plain = bind(&config(), &Choices::new(), &[]).unwrap();
+    assert_eq!(plain.quantisation, None);
+
+    let refused = |scheme: Value| problem(&with(json!({"quantization_config": scheme})));
+    assert_eq!(
+        refused(json!({"quant_method": "linnet", "format": "int3"})),
+        "`quantization_config.format` = \"int3\" is not supported; expected \"int8\" or \"int4\" or \
+         \"int4_group\" (how the weights are stored)"
+    );
+    assert_eq!(
+        refused(json!({"quant_method": "linnet"})),
+        "`quantization_config.format` is missing; expected \"int8\" or \"int4\" or \"int4_group\" \
+         (how the weights are stored)"
+    );
+    assert_eq!(
+        refused(json!({"quant_method": "gptq", "bits": 4})),
+        "`quantization_config.quant_method` = \"gptq\" is not supported; expected \"linnet\" (how \
+         the weights are stored)"
+    );
+    // What stands beside is for the model's card to judge.
+    let beside =
+        json!({"quant_method": "linnet", "format": "int8", "beside": {"quant_method": "mxfp4"}});
+    assert!(refused(beside).contains("= \"mxfp4\" is not supported"));
+}
