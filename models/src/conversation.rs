@@ -60,6 +60,20 @@ impl Conversation {
         self.tokens.extend_from_slice(tokens);
     }
 
+    /// Replaces its tokens. Those that it begins with already stay in the cache.
+    pub fn replace(&mut self, tokens: &[i32]) {
+        let common = self
+            .tokens
+            .iter()
+            .zip(tokens)
+            .take_while(|(old, new)| old == new)
+            .count();
+        self.cached = self.cached.min(common);
+        self.tokens.clear();
+        self.tokens.extend_from_slice(tokens);
+        self.dropped = 0;
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.tokens.clear();

@@ -105,6 +105,25 @@ pub enum Error {
         place: String,
     },
 
+    /// The checkpoint's chat template is not valid, or refuses the messages.
+    #[error("the chat template of {file}: {message}")]
+    ChatTemplate {
+        /// The file that it is in.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
+
+    /// The model continues texts, it does not answer in turns.
+    #[error(
+        "this {model_type} model holds no conversations: its vocabulary lacks the tokens of the \
+         harmony format, such as <|start|> and <|channel|>; let it continue a text instead"
+    )]
+    NoChatFormat {
+        /// The model's architecture.
+        model_type: String,
+    },
+
     /// An option has a value out of its range.
     #[error("{option} is {value}, but must be {expected}")]
     InvalidOption {

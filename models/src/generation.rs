@@ -1,10 +1,13 @@
 //! Text as the model writes it.
 
-use std::time::{Duration, Instant};
+mod tokens;
 
+use std::time::Duration;
+
+pub(crate) use self::tokens::Tokens;
 use crate::Result;
 use crate::cancellation::Cancellation;
-use crate::sampling::{Sampler, Sampling};
+use crate::sampling::Sampling;
 use crate::stop::StopStrings;
 use crate::text_model::TextModel;
 use crate::tokenizer::TextStream;
@@ -108,17 +111,10 @@ fn per_second(count: usize, time: Duration) -> f64 {
 /// conversation keeps the tokens that were chosen.
 #[derive(Debug)]
 pub struct Generation<'a> {
-    source: &'a mut TextModel,
-    options: GenerateOptions,
-    sampler: Sampler,
+    tokens: Tokens<'a>,
     stops: StopStrings,
     stream: TextStream,
     piece: String,
-    finished: Option<FinishReason>,
-    started: Instant,
-    first_token: Option<Instant>,
-    processed_before: u64,
-    statistics: Statistics,
 }
 
 impl<'a> Generation<'a> {
@@ -128,22 +124,12 @@ impl<'a> Generation<'a> {
         tokens: &[i32],
         options: GenerateOptions,
     ) -> Result<Self> {
-        let sampler = Sampler::new(options.sampling.clone())?;
         let stops = StopStrings::new(&options.stop)?;
-        source.extend(tokens);
-        let processed_before = source.conversation().processed();
         Ok(Self {
-            source,
-            sampler,
+            tokens: Tokens::new(source, tokens, options)?,
             stops,
             stream: TextStream::new(),
             piece: String::new(),
-            finished: None,
-            started: Instant::now(),
-            first_token: None,
-            statistics: Statistics::default(),
-            processed_before,
-            options,
         })
     }
 
@@ -152,12 +138,13 @@ impl<'a> Generation<'a> {
     /// # Errors
     ///
     /// What [`Conversation::advance`](crate::Conversation::advance) and
-    /// [`Sampler::sample`] report. The text is over after an error.
+    /// [`Sampler::sample`](crate::Sampler::sample) report. The text is over
+    /// after an error.
     pub fn next_piece(&mut self) -> Result<Option<&str>> {
         self.piece.clear();
-        while self.finished.is_none() && self.piece.is_empty() {
+        while self.tokens.finish_reason().is_none() && self.piece.is_empty() {
             if let Err(error) = self.step() {
-                self.finished = Some(FinishReason::Failed);
+                self.tokens.finish(FinishReason::Failed);
                 return Err(error);
             }
         }
@@ -166,65 +153,41 @@ impl<'a> Generation<'a> {
 
     /// Why the text ended, `None` while it goes on.
     pub fn finish_reason(&self) -> Option<FinishReason> {
-        self.finished
+        self.tokens.finish_reason()
     }
 
     /// The times so far.
     pub fn statistics(&self) -> Statistics {
-        self.statistics
+        self.tokens.statistics()
     }
 
     /// Chooses one token and adds its text to the piece.
     fn step(&mut self) -> Result<()> {
-        if self.statistics.generated_tokens >= self.options.max_tokens {
-            return self.finish(FinishReason::MaxTokens);
+        let token = self.tokens.next_token()?;
+        match token {
+            Some(token) if self.tokens.finish_reason().is_none() => {
+                let text = self.stream.push(self.tokens.tokenizer(), token)?;
+                let watched = self.stops.push(text);
+                self.piece.push_str(watched.text);
+                if watched.stopped {
+                    self.tokens.finish(FinishReason::StopString);
+                }
+                Ok(())
+            }
+            _ => self.release(),
         }
-        if !self.source.advance(&self.options.cancellation)? {
-            return self.finish(FinishReason::Cancelled);
-        }
-        let (logits, context) = self.source.logits_and_context();
-        let token = self.sampler.sample(logits, context)?;
-        self.source.push_token(token);
-        self.count_token();
-
-        let ends = !self.options.ignore_eos && self.source.tokenizer().eos().contains(&token);
-        if ends || self.options.stop_tokens.contains(&token) {
-            return self.finish(FinishReason::EndOfText(token));
-        }
-        let text = self.stream.push(self.source.tokenizer(), token)?;
-        let watched = self.stops.push(text);
-        self.piece.push_str(watched.text);
-        if watched.stopped {
-            self.finished = Some(FinishReason::StopString);
-        }
-        Ok(())
     }
 
-    /// Ends the text with what was held back.
-    fn finish(&mut self, reason: FinishReason) -> Result<()> {
-        self.finished = Some(reason);
-        let rest = self.stream.finish(self.source.tokenizer())?;
+    /// Gives out what was held back, when no more text comes.
+    fn release(&mut self) -> Result<()> {
+        let rest = self.stream.finish(self.tokens.tokenizer())?;
         let watched = self.stops.push(rest);
         self.piece.push_str(watched.text);
         if watched.stopped {
-            self.finished = Some(FinishReason::StopString);
+            self.tokens.finish(FinishReason::StopString);
         }
         self.piece.push_str(self.stops.finish());
         Ok(())
-    }
-
-    fn count_token(&mut self) {
-        self.statistics.generated_tokens += 1;
-        let now = Instant::now();
-        match self.first_token {
-            None => {
-                self.first_token = Some(now);
-                let processed = self.source.conversation().processed() - self.processed_before;
-                self.statistics.prompt_tokens = processed as usize;
-                self.statistics.time_to_first_token = now - self.started;
-            }
-            Some(first) => self.statistics.generation_time = now - first,
-        }
     }
 }
 

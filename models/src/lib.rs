@@ -27,6 +27,7 @@ mod error;
 mod generation;
 mod gpt2_model;
 mod gpt_oss_model;
+pub mod harmony;
 pub mod hub;
 mod load;
 mod memory;

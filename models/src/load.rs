@@ -6,6 +6,7 @@ pub use linnet_runtime::Numerics;
 
 use crate::bundled::Bundled;
 use crate::checkpoint_files::CheckpointFiles;
+use crate::harmony::ChatFormat;
 use crate::hub::{Hub, HubError, Progress, RepoId, Settings};
 use crate::model::LanguageModel;
 use crate::text_model::TextModel;
@@ -84,7 +85,8 @@ pub fn load(source: impl AsRef<Path>, options: LoadOptions) -> Result<TextModel>
     let architecture = architectures::of(&files)?;
     let tokenizer = Tokenizer::read(&files)?;
     let model = architecture.load(&files, &options)?;
-    TextModel::new(model, tokenizer)
+    let format = ChatFormat::read(&files, &tokenizer)?;
+    Ok(TextModel::new(model, tokenizer)?.with_chat_format(format))
 }
 
 /// Loads a model without a tokenizer, for work on token ids.

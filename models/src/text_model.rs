@@ -3,6 +3,7 @@
 use crate::cancellation::Cancellation;
 use crate::conversation::Conversation;
 use crate::generation::{GenerateOptions, Generation};
+use crate::harmony::{ChatFormat, ChatOptions, ChatSession};
 use crate::model::LanguageModel;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, Result};
@@ -25,6 +26,8 @@ pub struct TextModel {
     conversation: Conversation,
     /// The logits after the conversation's last token.
     logits: Vec<f32>,
+    /// How the checkpoint wants conversations, where it holds them.
+    chat_format: Option<ChatFormat>,
 }
 
 impl TextModel {
@@ -40,7 +43,38 @@ impl TextModel {
             tokenizer,
             conversation: Conversation::new(),
             logits: Vec::new(),
+            chat_format: None,
         })
+    }
+
+    /// The same model, with the format of the checkpoint's conversations.
+    pub(crate) fn with_chat_format(mut self, format: Option<ChatFormat>) -> Self {
+        self.chat_format = format;
+        self
+    }
+
+    /// Begins a conversation of turns, forgetting what came before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoChatFormat`] when the model does not hold conversations
+    /// ([`TextModel::holds_conversations`]), [`Error::ChatTemplate`] when the
+    /// checkpoint's template is not valid, [`Error::InvalidOption`] for options
+    /// out of their range.
+    pub fn chat(&mut self, options: ChatOptions) -> Result<ChatSession<'_>> {
+        let format = self
+            .chat_format
+            .clone()
+            .ok_or_else(|| Error::NoChatFormat {
+                model_type: self.model.model_type().to_owned(),
+            })?;
+        self.reset();
+        ChatSession::new(self, format, options)
+    }
+
+    /// Whether the model answers in turns, and does not just write on.
+    pub fn holds_conversations(&self) -> bool {
+        self.chat_format.is_some()
     }
 
     /// Writes on from `prompt`, forgetting what came before.
@@ -129,6 +163,10 @@ impl TextModel {
 
     pub(crate) fn extend(&mut self, tokens: &[i32]) {
         self.conversation.extend(tokens);
+    }
+
+    pub(crate) fn replace_tokens(&mut self, tokens: &[i32]) {
+        self.conversation.replace(tokens);
     }
 
     pub(crate) fn push_token(&mut self, token: i32) {

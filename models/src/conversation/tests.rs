@@ -46,6 +46,43 @@ fn nothing_new_asks_for_the_last_logits_again() {
 }
 
 #[test]
+fn other_tokens_keep_what_they_have_in_common() {
+    let mut model = TestModel::new(VOCAB, 1, 64);
+    let mut conversation = Conversation::new();
+    conversation.extend(&tokens(10));
+    advance(&mut conversation, &mut model).unwrap();
+    // Two tokens that have not gone through are no help.
+    conversation.extend(&[1, 2]);
+    let mut other = tokens(10);
+    other.extend([1, 2, 3, 4]);
+    conversation.replace(&other);
+    let logits = advance(&mut conversation, &mut model).unwrap();
+    assert_eq!(logits, TestModel::logits_after(VOCAB, &other));
+    // Cut back, and on in another way.
+    other.truncate(6);
+    other.extend([9, 9]);
+    conversation.replace(&other);
+    let logits = advance(&mut conversation, &mut model).unwrap();
+    assert_eq!(logits, TestModel::logits_after(VOCAB, &other));
+    // The same again, and a part of it: only the last token goes through.
+    conversation.replace(&other);
+    advance(&mut conversation, &mut model).unwrap();
+    conversation.replace(&other[..4]);
+    let logits = advance(&mut conversation, &mut model).unwrap();
+    assert_eq!(logits, TestModel::logits_after(VOCAB, &other[..4]));
+    assert_eq!(
+        *model.calls.lock().unwrap(),
+        [
+            ("prefill", 10, 0),
+            ("prefill", 4, 10),
+            ("prefill", 2, 6),
+            ("decode", 1, 7),
+            ("decode", 1, 3)
+        ]
+    );
+}
+
+#[test]
 fn a_long_prompt_goes_in_chunks() {
     let mut model = TestModel::new(VOCAB, 1, 512);
     let mut conversation = Conversation::new();

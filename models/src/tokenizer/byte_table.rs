@@ -38,6 +38,18 @@ impl ByteTable {
         Self { ends, bytes }
     }
 
+    /// The table of a vocabulary whose entries are bytes, in the order of their ids.
+    pub(super) fn from_entries(entries: impl Iterator<Item = Vec<u8>>) -> Self {
+        let mut bytes = Vec::new();
+        let ends = entries
+            .map(|entry| {
+                bytes.extend_from_slice(&entry);
+                bytes.len() as u32
+            })
+            .collect();
+        Self { ends, bytes }
+    }
+
     /// The bytes of a token; none for an id outside the vocabulary.
     pub(super) fn get(&self, id: i32) -> &[u8] {
         let Ok(id) = usize::try_from(id) else {
@@ -95,5 +107,14 @@ mod tests {
         assert_eq!(table.get(3), b"");
         assert_eq!(table.get(4), b"<|tool call|>");
         assert_eq!(table.get(5), b"");
+    }
+
+    #[test]
+    fn entries_as_they_are() {
+        let table = ByteTable::from_entries([b"ab".to_vec(), Vec::new(), vec![0xF0]].into_iter());
+        assert_eq!(table.get(0), b"ab");
+        assert_eq!(table.get(1), b"");
+        assert_eq!(table.get(2), [0xF0]);
+        assert_eq!(table.get(3), b"");
     }
 }

@@ -1,19 +1,21 @@
 //! Text to token ids and back.
 //!
 //! The tokenizer is the checkpoint's own: `tokenizer.json`, or GPT-2's
-//! byte-level BPE from `vocab.json` and `merges.txt`. The [`tokenizers`] crate
-//! does the splitting and merging; decoding of byte-level vocabularies is a
-//! table here, because a streamed token may end in the middle of a character.
+//! byte-level BPE from `vocab.json` and `merges.txt`; where a gpt-oss
+//! checkpoint has neither, it is o200k_harmony, which is part of the program.
+//! The [`tokenizers`] and [`tiktoken_rs`] crates do the splitting and merging;
+//! decoding of byte-level vocabularies is a table here, because a streamed
+//! token may end in the middle of a character.
 
 mod byte_table;
+mod encoder;
 mod read;
 mod stream;
-
-use tokenizers::DecoderWrapper;
 
 pub use stream::TextStream;
 
 use self::byte_table::ByteTable;
+use self::encoder::{AddedToken, Encoder};
 use crate::checkpoint_files::CheckpointFiles;
 use crate::{Error, Result};
 
@@ -23,11 +25,13 @@ const LARGEST_PLAUSIBLE_ID: u32 = 1 << 24;
 
 /// A checkpoint's tokenizer with its special tokens.
 pub struct Tokenizer {
-    inner: tokenizers::Tokenizer,
+    encoder: Encoder,
     /// The bytes of every token, where the vocabulary is byte-level.
     bytes: Option<ByteTable>,
     /// Ids of the special tokens, ascending; they are left out of decoded text.
     special: Vec<u32>,
+    /// The entries that are looked for in a text before it is encoded.
+    added: Vec<AddedToken>,
     bos: Option<i32>,
     eos: Vec<i32>,
     add_bos: bool,
@@ -43,10 +47,9 @@ impl Tokenizer {
     /// [`Error::NoTokenizer`] when the checkpoint has none, [`Error::Tokenizer`]
     /// or [`Error::Config`] when a file is damaged.
     pub fn read(files: &CheckpointFiles) -> Result<Self> {
-        let inner = read::tokenizer(files)?;
-        let special_ids = read::special_ids(files, &inner)?;
-        let vocab = inner.get_vocab(true);
-        let largest_id = vocab.values().copied().max().unwrap_or(0);
+        let encoder = read::tokenizer(files)?;
+        let special_ids = read::special_ids(files, &encoder)?;
+        let largest_id = encoder.largest_id();
         if largest_id > LARGEST_PLAUSIBLE_ID {
             return Err(Error::Tokenizer {
                 file: files.place(),
@@ -55,19 +58,19 @@ impl Tokenizer {
                 ),
             });
         }
-        let bytes = matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
-            .then(|| ByteTable::new(&vocab));
-        let mut special: Vec<u32> = inner
-            .get_added_tokens_decoder()
+        let bytes = encoder.byte_table();
+        let added = encoder.added_tokens();
+        let mut special: Vec<u32> = added
             .iter()
-            .filter(|(_, token)| token.special)
-            .map(|(id, _)| *id)
+            .filter(|token| token.special)
+            .map(|token| token.id)
             .collect();
         special.sort_unstable();
         Ok(Self {
-            inner,
+            encoder,
             bytes,
             special,
+            added,
             bos: special_ids.bos,
             eos: special_ids.eos,
             add_bos: special_ids.add_bos,
@@ -82,11 +85,45 @@ impl Tokenizer {
     ///
     /// [`Error::Tokenizer`] when the tokenizer's own pipeline fails on the text.
     pub fn encode(&self, text: &str) -> Result<Vec<i32>> {
-        let encoding = self
-            .inner
-            .encode_fast(text, false)
-            .map_err(|e| self.error(format!("cannot encode the text: {e}")))?;
-        Ok(encoding.get_ids().iter().map(|&id| id as i32).collect())
+        self.encoder
+            .encode(text)
+            .map(signed)
+            .map_err(|e| self.error(format!("cannot encode the text: {e}")))
+    }
+
+    /// The token ids of `text` as plain text: a special token that is spelled out
+    /// in it is encoded letter by letter, as any other words are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tokenizer::encode`].
+    pub fn encode_text(&self, text: &str) -> Result<Vec<i32>> {
+        let encode = |text: &str| {
+            self.encoder
+                .encode_text(text)
+                .map(signed)
+                .map_err(|e| self.error(format!("cannot encode the text: {e}")))
+        };
+        let ids = encode(text)?;
+        if !ids.iter().any(|&id| self.is_special(id)) {
+            return Ok(ids);
+        }
+        // The merges themselves make the spelling of a special token; its
+        // characters one by one do not.
+        let mut ids = Vec::new();
+        for c in text.chars() {
+            ids.extend(encode(c.encode_utf8(&mut [0; 4]))?);
+        }
+        ids.retain(|&id| !self.is_special(id));
+        Ok(ids)
+    }
+
+    /// The entries of the vocabulary that are looked for in a text before it is
+    /// encoded, the special tokens among them: their spelling and their id.
+    pub fn added_tokens(&self) -> impl Iterator<Item = (&str, i32)> {
+        self.added
+            .iter()
+            .map(|token| (token.text.as_str(), token.id as i32))
     }
 
     /// The text of `ids`, without special tokens. Bytes that are not UTF-8 become U+FFFD.
@@ -106,12 +143,12 @@ impl Tokenizer {
 
     /// The id of a token as the vocabulary spells it, e.g. `<|endoftext|>`.
     pub fn token_id(&self, token: &str) -> Option<i32> {
-        self.inner.token_to_id(token).map(|id| id as i32)
+        self.encoder.token_to_id(token).map(|id| id as i32)
     }
 
     /// The token of an id as the vocabulary spells it.
     pub fn token(&self, id: i32) -> Option<String> {
-        self.inner.id_to_token(u32::try_from(id).ok()?)
+        self.encoder.id_to_token(u32::try_from(id).ok()?)
     }
 
     /// The token that begins a text, if the checkpoint names one.
@@ -156,6 +193,11 @@ impl Tokenizer {
             message,
         }
     }
+}
+
+/// Ids as the models take them; [`Tokenizer::read`] has bounded them.
+fn signed(ids: Vec<u32>) -> Vec<i32> {
+    ids.into_iter().map(|id| id as i32).collect()
 }
 
 impl std::fmt::Debug for Tokenizer {

@@ -1,4 +1,4 @@
-//! A tokenizer from the files that checkpoints come with.
+//! A tokenizer from the files that checkpoints come with, or without them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,6 +9,7 @@ use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{AddedToken, Tokenizer};
 
+use super::encoder::{Encoder, O200K_LARGEST_ID};
 use crate::checkpoint_files::CheckpointFiles;
 use crate::{Error, Result};
 
@@ -19,14 +20,16 @@ pub(super) struct SpecialIds {
     pub(super) add_bos: bool,
 }
 
-/// `tokenizer.json`, else byte-level BPE from `vocab.json` and `merges.txt`.
-pub(super) fn tokenizer(files: &CheckpointFiles) -> Result<Tokenizer> {
+/// `tokenizer.json`, else byte-level BPE from `vocab.json` and `merges.txt`,
+/// else o200k_harmony for the models that were trained with it.
+pub(super) fn tokenizer(files: &CheckpointFiles) -> Result<Encoder> {
+    let pipeline = |tokenizer| Encoder::Pipeline(Box::new(tokenizer));
     if let Some(bytes) = files.read("tokenizer.json")? {
-        return from_json(&bytes, files.name_of("tokenizer.json"));
+        return from_json(&bytes, files.name_of("tokenizer.json")).map(pipeline);
     }
     let (vocab, merges) = (files.read("vocab.json")?, files.read("merges.txt")?);
     match (vocab, merges) {
-        (Some(vocab), Some(merges)) => from_vocab_and_merges(files, &vocab, &merges),
+        (Some(vocab), Some(merges)) => from_vocab_and_merges(files, &vocab, &merges).map(pipeline),
         (Some(_), None) => Err(Error::Tokenizer {
             file: files.name_of("vocab.json"),
             message: "comes without merges.txt; a byte-level BPE needs both".to_owned(),
@@ -35,10 +38,18 @@ pub(super) fn tokenizer(files: &CheckpointFiles) -> Result<Tokenizer> {
             file: files.name_of("merges.txt"),
             message: "comes without vocab.json; a byte-level BPE needs both".to_owned(),
         }),
+        (None, None) if speaks_o200k(files)? => Ok(Encoder::o200k()),
         (None, None) => Err(Error::NoTokenizer {
             place: files.place(),
         }),
     }
+}
+
+/// Whether a checkpoint is a gpt-oss of the published vocabulary.
+fn speaks_o200k(files: &CheckpointFiles) -> Result<bool> {
+    let config = files.read_json("config.json")?.unwrap_or_default();
+    Ok(config["model_type"] == "gpt_oss"
+        && config["vocab_size"].as_u64() == Some(u64::from(O200K_LARGEST_ID) + 1))
 }
 
 fn from_json(bytes: &[u8], file: String) -> Result<Tokenizer> {
@@ -221,7 +232,7 @@ fn token_name(value: &Value) -> Option<&str> {
 
 /// Which tokens begin and end a text, from `generation_config.json`, else
 /// `config.json`, else `tokenizer_config.json`.
-pub(super) fn special_ids(files: &CheckpointFiles, tokenizer: &Tokenizer) -> Result<SpecialIds> {
+pub(super) fn special_ids(files: &CheckpointFiles, encoder: &Encoder) -> Result<SpecialIds> {
     let generation = files.read_json("generation_config.json")?;
     let config = files.read_json("config.json")?;
     let tokenizer_config = files.read_json("tokenizer_config.json")?;
@@ -245,12 +256,20 @@ pub(super) fn special_ids(files: &CheckpointFiles, tokenizer: &Tokenizer) -> Res
     };
     let by_name = |key: &str| -> Option<i32> {
         let name = token_name(tokenizer_config.as_ref()?.get(key)?)?;
-        tokenizer.token_to_id(name).map(|id| id as i32)
+        encoder.token_to_id(name).map(|id| id as i32)
     };
 
     let mut eos = by_id("eos_token_id")?;
     if eos.is_empty() {
         eos.extend(by_name("eos_token"));
+    }
+    if eos.is_empty() && matches!(encoder, Encoder::O200k(_)) {
+        let ends = ["<|return|>", "<|call|>", "<|endoftext|>"];
+        eos.extend(
+            ends.iter()
+                .filter_map(|name| encoder.token_to_id(name))
+                .map(|id| id as i32),
+        );
     }
     let bos = by_id("bos_token_id")?
         .first()

@@ -8,7 +8,7 @@ use crate::Result;
 /// A token may end within a character; its bytes are then held back until the
 /// next tokens complete it. Bytes that cannot become a character are given out
 /// as U+FFFD at once, as a decoder of the whole text would.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct TextStream {
     /// Bytes of an incomplete character (byte-level vocabularies).
     partial: Vec<u8>,
@@ -80,8 +80,8 @@ impl TextStream {
     fn flush_window(&mut self, tokenizer: &Tokenizer, last: bool) -> Result<()> {
         let decode = |ids: &[u32]| {
             tokenizer
-                .inner
-                .decode(ids, true)
+                .encoder
+                .decode(ids)
                 .map_err(|e| tokenizer.error(format!("cannot decode token ids: {e}")))
         };
         let text: String = decode(&self.window)?;
