@@ -158,3 +158,6 @@ fn plan_packed<T: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> {
         }),
     })
 }
+
+#[cfg(test)]
+mod tests;
