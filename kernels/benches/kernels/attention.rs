@@ -1,6 +1,9 @@
 //! Attention at the shapes of GPT-2 (12 heads of 64) and of a grouped model (64 heads on 8).
 
-use linnet_kernels::attention::{AttentionArgs, Mask, attention, attention_scratch};
+use linnet_kernels::attention::{
+    AttentionArgs, Mask, PackedArgs, attention, attention_scratch, packed_attention,
+    packed_attention_scratch,
+};
 use linnet_kernels::cache::Positions;
 use linnet_kernels::{Cpu, Element, HeadsMut, HeadsRef};
 
@@ -85,6 +88,44 @@ pub fn prefill<E: Element>(cpu: &Cpu) {
             time * 1e3,
             operations / time / 1e9,
             operations / time / fma
+        );
+    }
+}
+
+/// One token of each of 8 sequences far into their caches, 64 heads on 8: against a read of the
+/// keys and values that they see.
+pub fn packed_decode<E: Element>(cpu: &Cpu, memory: &[f32]) {
+    const TOKENS: usize = 8;
+    let (heads, kv_heads, capacity, pos) = (64, 8, 4096, 3000);
+    let shape = [1, heads, TOKENS, DIM];
+    let kv_shape = [TOKENS, kv_heads, capacity, DIM];
+    let k = vec![E::from_f32(0.1); kv_shape.iter().product()];
+    let q = vec![E::from_f32(0.1); heads * TOKENS * DIM];
+    let mut out = q.clone();
+    let mut scratch = vec![0.0; packed_attention_scratch(cpu, shape, kv_heads)];
+    let rows: Vec<i32> = (0..TOKENS as i32).collect();
+    for window in [Some(128), None] {
+        let seen = window.unwrap_or(pos + 1);
+        let bytes = 2 * TOKENS * kv_heads * seen * DIM * size_of::<E>();
+        let args = PackedArgs {
+            scale: 0.125,
+            rows: &rows,
+            positions: &[pos as i32; TOKENS],
+            window,
+            sinks: Some(&q[..heads]),
+        };
+        let (time, read) = against_reads(cpu, 30, bytes, memory, |_| {
+            let q = HeadsRef::contiguous(&q, shape).expect("lengths fit");
+            let kv = HeadsRef::contiguous(&k, kv_shape).expect("lengths fit");
+            let out = HeadsMut::contiguous(&mut out, shape).expect("lengths fit");
+            packed_attention(cpu, q, kv, kv, args, out, &mut scratch).expect("lengths fit");
+        });
+        println!(
+            "packed attention of {TOKENS} rows at {pos}, window {window:?} {}: {:.1} us, {:.2} GB/s, {:.2} of a read",
+            E::NAME,
+            time * 1e6,
+            bytes as f64 / time / 1e9,
+            read / time
         );
     }
 }

@@ -8,7 +8,9 @@
 //! last cache. Nothing here fails: the ratios are for a person to read.
 
 mod attention;
+mod experts;
 mod linear;
+mod quant;
 mod rows;
 mod timing;
 
@@ -66,8 +68,17 @@ fn main() {
     if wanted("attention") {
         attention::decode::<f32>(&cpu, &memory);
         attention::decode::<half::bf16>(&cpu, &memory);
+        attention::packed_decode::<f32>(&cpu, &memory);
+        attention::packed_decode::<half::bf16>(&cpu, &memory);
         attention::prefill::<f32>(&cpu);
         attention::prefill::<half::bf16>(&cpu);
+    }
+    if wanted("quant") {
+        quant::all(&cpu, &memory);
+    }
+    if wanted("experts") {
+        experts::decode(&cpu, &memory);
+        experts::prefill(&cpu);
     }
     if wanted("rows") {
         rows::all(&cpu, &memory);

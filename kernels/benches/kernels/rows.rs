@@ -5,10 +5,13 @@ use half::bf16;
 use linnet_kernels::binary::{BinaryOp, binary};
 use linnet_kernels::convert::convert;
 use linnet_kernels::norm::{layer_norm, rms_norm};
+use linnet_kernels::ranks::descending_ranks;
 use linnet_kernels::reduce::argmax_rows;
+use linnet_kernels::rope::{Yarn, rope, rope_scratch};
 use linnet_kernels::softmax::softmax;
+use linnet_kernels::swiglu::clamped_swiglu;
 use linnet_kernels::unary::{UnaryOp, unary};
-use linnet_kernels::{Cpu, MatMut, MatRef};
+use linnet_kernels::{Cpu, HeadsMut, HeadsRef, MatMut, MatRef};
 
 use crate::timing::against_reads;
 
@@ -59,6 +62,33 @@ pub fn all(cpu: &Cpu, memory: &[f32]) {
     });
     report("argmax f32", 4 * n, &mut || {
         argmax_rows(cpu, view, &mut places).expect("fits")
+    });
+    report("clamped_swiglu f32", 6 * n, &mut || {
+        let half = MatMut::new(&mut out, [rows, cols / 2], [cols / 2, 1]).expect("lengths fit");
+        clamped_swiglu(cpu, view, 1.702, 7.0, half).expect("fits")
+    });
+    // 512 tokens of 48 heads of 64.
+    let yarn = Yarn {
+        theta: 150_000.0,
+        factor: 32.0,
+        beta_fast: 32.0,
+        beta_slow: 1.0,
+        original: 4096.0,
+    };
+    let shape = [1, cols / 64, rows, 64];
+    let positions: Vec<i32> = (0..rows as i32).collect();
+    let mut scratch = vec![0.0; rope_scratch(cpu, 64)];
+    report("rope f32", 8 * n, &mut || {
+        let x = HeadsRef::new(&x, shape, [n, 64, cols]).expect("lengths fit");
+        let to = HeadsMut::new(&mut out, shape, [n, 64, cols]).expect("lengths fit");
+        let positions = MatRef::contiguous(&positions, 1, rows).expect("lengths fit");
+        rope(cpu, x, positions, &yarn, to, &mut scratch).expect("fits")
+    });
+    let router = MatRef::contiguous(&x, n / 32, 32).expect("lengths fit");
+    let mut ranks = vec![0i32; n];
+    report("descending_ranks of 32 f32", 8 * n, &mut || {
+        let to = MatMut::contiguous(&mut ranks, n / 32, 32).expect("lengths fit");
+        descending_ranks(cpu, router, to).expect("fits")
     });
     report("f32 to bf16", 6 * n, &mut || {
         convert(cpu, &x, &mut narrow).expect("fits")

@@ -146,6 +146,10 @@ pub(super) unsafe fn run<S: Simd, E: Element, const NR: usize>(
             }
             for c in (0..size.rows).step_by(NR * S::LANES) {
                 for j in (0..padded).step_by(height) {
+                    if c == 0 {
+                        let next = block + n + j;
+                        ask_for(s, task, next..(next + height).min(last));
+                    }
                     let (a, b) = (keys.as_ptr().add(j * size.dim), q.as_ptr().add(c));
                     let to = scores.as_mut_ptr().add(j * size.rows + c);
                     tile::<S, NR>(s, dim, a, [size.dim, 1], b, size.rows, to, size.rows, false);
@@ -188,6 +192,21 @@ pub(super) unsafe fn run<S: Simd, E: Element, const NR: usize>(
                 } else {
                     store_partial(s, task.out(r).add(d), v, dim - d);
                 }
+            }
+        }
+    }
+}
+
+/// Asks for keys and values that are copied next, so that they come from memory while the
+/// tiles of the present block are computed.
+#[inline(always)]
+fn ask_for<S: Simd, E: Element>(s: S, task: &Rows<'_, E>, keys: std::ops::Range<usize>) {
+    const LINE: usize = 64;
+    let n_bytes = task.dim() * size_of::<E>();
+    for m in keys {
+        for row in [task.key(m), task.value(m)] {
+            for at in (0..n_bytes).step_by(LINE) {
+                s.prefetch(row.cast::<u8>().wrapping_add(at));
             }
         }
     }
