@@ -8,6 +8,7 @@ use super::turn::Turn;
 use crate::Result;
 use crate::generation::{FinishReason, Statistics, Tokens};
 use crate::stop::StopStrings;
+use crate::tokenizer::Tokenizer;
 
 /// A turn of the model in the making; an iterator over its events.
 ///
@@ -98,6 +99,11 @@ impl<'a> Reply<'a> {
     /// The turn so far.
     pub fn turn(&self) -> Turn {
         self.open.so_far(self.tokens.tokenizer())
+    }
+
+    /// The tokenizer of the model, for the tokens of the steps.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        self.tokens.tokenizer()
     }
 
     /// Why the turn ended, `None` while it goes on.

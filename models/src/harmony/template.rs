@@ -156,3 +156,6 @@ fn to_json(value: JinjaValue, options: Kwargs) -> std::result::Result<String, mi
     });
     Ok(json::write(&value, indent, separators))
 }
+
+#[cfg(test)]
+mod tests;

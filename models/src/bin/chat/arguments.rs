@@ -1,6 +1,7 @@
 //! The command line of `chat`.
 
 use clap::{Parser, ValueEnum};
+use linnet_models::harmony::{ChatOptions, Reasoning};
 use linnet_models::{FloatType, GenerateOptions, LoadOptions, Numerics, Sampling};
 
 const EXAMPLES: &str = "\
@@ -10,6 +11,7 @@ Examples:
   echo 'Once upon a time' | chat           the same, from a pipe
   chat --model ./my-gpt2 --dtype bf16      a checkpoint in a folder
   chat --model openai-community/gpt2       one from the Hugging Face Hub
+  chat --model tales-gpt-oss               a bundled model that answers in turns
   chat --greedy --max-tokens 50 --stats    the most probable text, and its speed
 
 The Hub's usual variables apply: HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN,
@@ -18,10 +20,17 @@ HF_HUB_OFFLINE. In a conversation, /help lists the commands and keys.";
 /// Small models repeat themselves without it.
 const REPETITION_PENALTY: f32 = 1.1;
 
-/// Let a language model write on from your words.
+/// The most tokens of a text that the model writes on.
+const MAX_TOKENS: usize = 200;
+
+/// The most tokens of a turn, which the model ends itself.
+const MAX_TOKENS_OF_A_TURN: usize = 2048;
+
+/// Let a language model write on from your words, or answer them.
 ///
 /// With no arguments it is a conversation with the bundled tales-gpt2, which
-/// tells fairy tales: type the beginning of one.
+/// tells fairy tales: type the beginning of one. Models that hold conversations
+/// (gpt-oss) answer in turns.
 #[derive(Debug, Parser)]
 #[command(name = "chat", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Arguments {
@@ -29,13 +38,13 @@ pub struct Arguments {
     #[arg(long, short, value_name = "DIR|NAME|ID", default_value = "tales-gpt2")]
     pub model: String,
 
-    /// Continue this text once and leave; `-` reads it from standard input
+    /// Continue or answer this text once and leave; `-` reads it from standard input
     #[arg(long, short, value_name = "TEXT")]
     pub prompt: Option<String>,
 
-    /// The most tokens to write at a time
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 200)]
-    pub max_tokens: usize,
+    /// The most tokens to write at a time [default: 200, and 2048 for a turn of a conversation]
+    #[arg(long, short = 'n', value_name = "N")]
+    pub max_tokens: Option<usize>,
 
     /// Number format of the weights and the arithmetic
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = DTypeArgument::F32)]
@@ -90,7 +99,8 @@ pub struct Arguments {
     )]
     pub min_p: f32,
 
-    /// Make tokens that came already less probable; 1 is off [default: 1.1, and 1 with --greedy]
+    /// Make tokens that came already less probable; 1 is off [default: 1.1, and 1 with --greedy
+    /// or in turns]
     #[arg(
         long,
         value_name = "R",
@@ -106,6 +116,32 @@ pub struct Arguments {
     /// End the text before this string; may be given several times; \n and \t are understood
     #[arg(long, value_name = "TEXT", help_heading = "Sampling")]
     pub stop: Vec<String>,
+
+    /// How much the model thinks before it answers [default: what the checkpoint says]
+    #[arg(
+        long,
+        value_name = "EFFORT",
+        value_enum,
+        help_heading = "Conversations (gpt-oss)"
+    )]
+    pub reasoning: Option<ReasoningArgument>,
+
+    /// The system message: who the model is
+    #[arg(long, value_name = "TEXT", help_heading = "Conversations (gpt-oss)")]
+    pub system: Option<String>,
+
+    /// The developer message: instructions for the whole conversation
+    #[arg(long, value_name = "TEXT", help_heading = "Conversations (gpt-oss)")]
+    pub developer: Option<String>,
+
+    /// What is shown of the model's thoughts [default: dim; in a pipe the answer alone]
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        help_heading = "Conversations (gpt-oss)"
+    )]
+    pub analysis: Option<Analysis>,
 
     /// After each text, say how fast it was and how much memory it took
     #[arg(long)]
@@ -159,6 +195,38 @@ impl From<NumericsArgument> for Numerics {
     }
 }
 
+/// The values of `--reasoning`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReasoningArgument {
+    /// Little
+    Low,
+    /// Some
+    Medium,
+    /// Much
+    High,
+}
+
+impl From<ReasoningArgument> for Reasoning {
+    fn from(argument: ReasoningArgument) -> Self {
+        match argument {
+            ReasoningArgument::Low => Self::Low,
+            ReasoningArgument::Medium => Self::Medium,
+            ReasoningArgument::High => Self::High,
+        }
+    }
+}
+
+/// The values of `--analysis`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Analysis {
+    /// The thoughts in a dim colour before the answer
+    Dim,
+    /// The answer alone
+    Hide,
+    /// Everything as the model writes it, with its special tokens
+    Raw,
+}
+
 impl Arguments {
     /// How to load the model.
     pub fn load_options(&self) -> LoadOptions {
@@ -173,7 +241,34 @@ impl Arguments {
         }
     }
 
-    /// How to write, but for the cancellation.
+    /// The flag that asks for something of a conversation, if one does.
+    pub fn conversation_flag(&self) -> Option<&'static str> {
+        [
+            (self.reasoning.is_some(), "--reasoning"),
+            (self.system.is_some(), "--system"),
+            (self.developer.is_some(), "--developer"),
+            (self.analysis.is_some(), "--analysis"),
+        ]
+        .into_iter()
+        .find_map(|(is_given, flag)| is_given.then_some(flag))
+    }
+
+    /// How to hold a conversation, but for the cancellation.
+    pub fn chat_options(&self) -> ChatOptions {
+        let mut generate = self.generate_options();
+        generate.max_tokens = self.max_tokens.unwrap_or(MAX_TOKENS_OF_A_TURN);
+        // It would make the format's own tokens less probable, turn by turn.
+        generate.sampling.repetition_penalty = self.repetition_penalty.unwrap_or(1.0);
+        ChatOptions {
+            reasoning: self.reasoning.map(Reasoning::from),
+            system: self.system.clone(),
+            developer: self.developer.clone(),
+            generate,
+            ..ChatOptions::default()
+        }
+    }
+
+    /// How to write on, but for the cancellation.
     pub fn generate_options(&self) -> GenerateOptions {
         let greedy = self.greedy || self.temperature == Some(0.0);
         let temperature = if greedy { Some(0.0) } else { self.temperature };
@@ -187,7 +282,7 @@ impl Arguments {
                 min_p: self.min_p,
                 seed: self.seed,
             },
-            max_tokens: self.max_tokens,
+            max_tokens: self.max_tokens.unwrap_or(MAX_TOKENS),
             stop: self.stop.iter().map(|text| unescape(text)).collect(),
             ..GenerateOptions::default()
         }

@@ -1,31 +1,18 @@
-//! The conversation at a terminal.
+//! The conversation at a terminal: lines from the person, and what is done with them.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;
 
-use linnet_models::{FinishReason, GenerateOptions, TextModel};
+use linnet_models::FinishReason;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Behavior, Config, Editor};
 
-use crate::arguments::Arguments;
 use crate::history::History;
-use crate::output::{Failure, aside, note, statistics_line, stream};
-use crate::{Loaded, interrupt};
+use crate::interrupt;
+use crate::output::{Failure, aside, note};
 
 const PROMPT: &str = "> ";
-
-const HELP: &str = "\
-Type the beginning of a text, and the model writes on from it.
-An empty line lets it go on. A line that begins with a space continues the
-sentence, any other begins a new line of the text.
-
-  /reset   forget the text so far
-  /help    this help
-  /exit    leave (so do Ctrl-D, and Ctrl-C twice)
-
-Ctrl-C stops the model. Up and Down walk through earlier lines, Ctrl-R searches
-them. To write a line that begins with /, put a space before it.";
 
 /// What to do after a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,27 +20,32 @@ enum Command<'a> {
     Help,
     Reset,
     Exit,
-    Unknown(&'a str),
+    /// One that not every conversation has.
+    Other(&'a str),
     Text(&'a str),
 }
 
+/// What a line is told to.
+pub trait Talk {
+    /// The text of `/help`.
+    fn help(&self) -> &'static str;
+
+    /// Forgets what was said.
+    fn reset(&mut self);
+
+    /// Obeys a command of its own; false when it has no such command.
+    fn obey(&mut self, command: &str, value: &str) -> bool;
+
+    /// Adds the person's words and lets the model write.
+    ///
+    /// A problem with one answer is told and does not end the conversation.
+    fn answer(&mut self, text: &str) -> Result<Option<FinishReason>, Failure>;
+}
+
 /// Talks until the person leaves.
-pub fn run(
-    loaded: Loaded,
-    arguments: &Arguments,
-    mut options: GenerateOptions,
-) -> Result<ExitCode, Failure> {
-    options.cancellation = interrupt::cancellation().clone();
+pub fn run(talk: &mut dyn Talk) -> Result<ExitCode, Failure> {
     let mut editor = editor()?;
     let mut history = History::load(&mut editor);
-    let mut talk = Talk {
-        loaded,
-        options,
-        stats: arguments.stats,
-        turn: 0,
-        told_to_go_on: false,
-    };
-    note(&talk.greeting(&arguments.model));
     let mut interrupted = false;
     loop {
         match interrupt::editing(|| editor.readline(PROMPT)) {
@@ -63,7 +55,7 @@ pub fn run(
                     Command::Exit => return Ok(ExitCode::SUCCESS),
                     Command::Text(text) => talk.answer(text)? == Some(FinishReason::Cancelled),
                     other => {
-                        talk.obey(&other);
+                        obey(talk, &other);
                         false
                     }
                 };
@@ -84,6 +76,21 @@ pub fn run(
                 )));
             }
         }
+    }
+}
+
+fn obey(talk: &mut dyn Talk, command: &Command<'_>) {
+    match command {
+        Command::Help => note(talk.help()),
+        Command::Reset => talk.reset(),
+        Command::Other(line) => {
+            let (word, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            if !talk.obey(word, value.trim()) {
+                let shown: String = word.chars().take(40).collect();
+                note(&format!("there is no command {shown}; /help lists them"));
+            }
+        }
+        Command::Exit | Command::Text(_) => {}
     }
 }
 
@@ -111,100 +118,8 @@ fn command(line: &str) -> Command<'_> {
         "/help" | "/?" => Command::Help,
         "/reset" => Command::Reset,
         "/exit" | "/quit" => Command::Exit,
-        other if other.starts_with('/') => Command::Unknown(other),
+        other if other.starts_with('/') => Command::Other(other),
         _ => Command::Text(line),
-    }
-}
-
-/// The state of a conversation.
-struct Talk {
-    loaded: Loaded,
-    options: GenerateOptions,
-    stats: bool,
-    turn: u64,
-    told_to_go_on: bool,
-}
-
-impl Talk {
-    fn greeting(&self, name: &str) -> String {
-        let model = self.loaded.model.model();
-        format!(
-            "{name}: {}, {:.1} million parameters, {} positions. It writes on from what you type; \
-             /help for help.",
-            model.model_type(),
-            model.parameters() as f64 / 1e6,
-            model.max_positions(),
-        )
-    }
-
-    fn obey(&mut self, command: &Command<'_>) {
-        match command {
-            Command::Help => note(HELP),
-            Command::Reset => {
-                self.loaded.model.reset();
-                aside("(the text so far is forgotten)");
-            }
-            Command::Unknown(name) => {
-                let word = name.split_whitespace().next().unwrap_or(name);
-                let shown: String = word.chars().take(40).collect();
-                note(&format!("there is no command {shown}; /help lists them"));
-            }
-            Command::Exit | Command::Text(_) => {}
-        }
-    }
-
-    /// Adds the person's words and lets the model write.
-    ///
-    /// A problem with one answer is told and does not end the conversation.
-    fn answer(&mut self, text: &str) -> Result<Option<FinishReason>, Failure> {
-        let mut options = self.options.clone();
-        // Each turn has random numbers of its own, all of them fixed by the seed.
-        options.sampling.seed = options
-            .sampling
-            .seed
-            .map(|seed| seed.wrapping_add(self.turn));
-        self.turn += 1;
-        let model = &mut self.loaded.model;
-        let text = joined(model, text);
-        let dropped_before = model.conversation().dropped();
-        let result = interrupt::stoppable(|| stream(model.resume(&text, options)?, true));
-        let written = match result {
-            Ok(written) => written,
-            Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
-            Err(Failure::Message(message)) => {
-                note(&format!("error: {message}"));
-                return Ok(None);
-            }
-        };
-        if model.conversation().dropped() > dropped_before {
-            aside(&format!(
-                "(the text no longer fits the model's {} positions; its beginning is forgotten)",
-                model.model().max_positions()
-            ));
-        }
-        match written.reason {
-            Some(FinishReason::Cancelled) => aside("(stopped; Ctrl-C again leaves)"),
-            Some(FinishReason::MaxTokens) if !self.told_to_go_on => {
-                self.told_to_go_on = true;
-                aside("(Enter lets it go on)");
-            }
-            Some(FinishReason::EndOfText(_)) => aside("(the end)"),
-            _ => {}
-        }
-        if self.stats {
-            aside(&statistics_line(self.loaded.load_time, &written.statistics));
-        }
-        Ok(written.reason)
-    }
-}
-
-/// A new line of the text, unless the person continues the sentence.
-fn joined(model: &TextModel, text: &str) -> String {
-    let begins = model.conversation().tokens().is_empty();
-    if begins || text.is_empty() || text.starts_with(char::is_whitespace) {
-        text.to_owned()
-    } else {
-        format!("\n{text}")
     }
 }
 
@@ -218,7 +133,7 @@ mod tests {
         assert_eq!(command("/exit"), Command::Exit);
         assert_eq!(command("/quit"), Command::Exit);
         assert_eq!(command("/help"), Command::Help);
-        assert_eq!(command("/what now"), Command::Unknown("/what now"));
+        assert_eq!(command("/what now"), Command::Other("/what now"));
         assert_eq!(command(" /reset"), Command::Text(" /reset"));
         assert_eq!(command(""), Command::Text(""));
     }

@@ -1,11 +1,14 @@
-//! `chat`: a person and a language model write a text together.
+//! `chat`: a person and a language model write a text together, or talk in turns.
 
 mod arguments;
+mod continuation;
 mod conversation;
+mod dialogue;
 mod history;
 mod interrupt;
 mod one_shot;
 mod output;
+mod transcript;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -41,9 +44,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // A mistake in the flags is told before anything is loaded.
-    let options = arguments.generate_options();
+    let mut options = arguments.generate_options();
     options.check()?;
+    let mut chat_options = arguments.chat_options();
     interrupt::install()?;
+    options.cancellation = interrupt::cancellation().clone();
+    chat_options.generate.cancellation = interrupt::cancellation().clone();
     let prompt = one_shot::prompt(arguments.prompt.as_deref())?;
 
     let started = Instant::now();
@@ -52,9 +58,21 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         model,
         load_time: started.elapsed(),
     };
+    let in_turns = loaded.model.holds_conversations();
+    if let Some(flag) = arguments.conversation_flag()
+        && !in_turns
+    {
+        return Err(Failure::Message(format!(
+            "{flag} is for models that answer in turns, such as tales-gpt-oss; {} writes on from \
+             a text",
+            arguments.model
+        )));
+    }
     match prompt {
+        Some(prompt) if in_turns => dialogue::answer(loaded, &prompt, arguments, chat_options),
         Some(prompt) => one_shot::run(loaded, &prompt, options, arguments.stats),
-        None => conversation::run(loaded, arguments, options),
+        None if in_turns => dialogue::run(loaded, arguments, chat_options),
+        None => continuation::run(loaded, arguments, options),
     }
 }
 

@@ -44,10 +44,9 @@ fn read_stdin() -> Result<String, Failure> {
 pub fn run(
     mut loaded: Loaded,
     prompt: &str,
-    mut options: GenerateOptions,
+    options: GenerateOptions,
     stats: bool,
 ) -> Result<ExitCode, Failure> {
-    options.cancellation = interrupt::cancellation().clone();
     let written = interrupt::stoppable(|| {
         let generation = loaded.model.generate(prompt, options)?;
         stream(generation, false)

@@ -44,12 +44,21 @@ pub fn note(text: &str) {
 
 /// A line on standard error that is less important than the text.
 pub fn aside(text: &str) {
-    let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
-    if plain {
-        note(text);
+    if std::io::stderr().is_terminal() && may_colour() {
+        note(&dim(text));
     } else {
-        note(&format!("\x1b[2m{text}\x1b[0m"));
+        note(text);
     }
+}
+
+/// Whether a person at a terminal wants colours.
+pub fn may_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none() && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+}
+
+/// Text in a dim colour.
+pub fn dim(text: &str) -> String {
+    format!("\x1b[2m{text}\x1b[0m")
 }
 
 /// How a text ended.
