@@ -92,7 +92,14 @@ pub fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The folder of the bundled model's files.
+/// The folder of the files of tales-gpt2.
 pub fn tales() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("checkpoints/tales-gpt2")
+    bundled("tales-gpt2")
+}
+
+/// The folder of a bundled model's files.
+pub fn bundled(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("checkpoints")
+        .join(name)
 }

@@ -1,4 +1,5 @@
 //! `chat` in a pseudo-terminal.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::io::{Read, Write};
 use std::path::Path;
