@@ -101,6 +101,17 @@ impl Env {
         Ok(env)
     }
 
+    /// The same with generics of 16 bits as f32: what is stored as them is computed as f32.
+    pub(crate) fn widened(&self) -> Env {
+        let mut env = self.clone();
+        for (_, value) in &mut env.entries {
+            if let GenericValue::DType(dtype @ (DType::BF16 | DType::F16)) = value {
+                *dtype = DType::F32;
+            }
+        }
+        env
+    }
+
     /// Binds one generic, in front of any of the same name.
     pub(crate) fn bind(&mut self, name: &'static str, value: GenericValue) {
         self.entries.push((name, value));

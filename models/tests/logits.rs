@@ -17,6 +17,9 @@ const ENTRIES: [&str; 5] = [
     "prefill_slots",
 ];
 
+/// The entries that gpt-oss has beside them.
+const GPT_OSS_ENTRIES: [&str; 3] = ["next_token", "prefill_packed", "step_packed"];
+
 /// The stored logits are f32 of another order of summation, of magnitude 1 to 10.
 const TOLERANCE: f32 = 1e-4;
 
@@ -68,6 +71,42 @@ fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
         found[worst],
         expected[worst]
     );
+}
+
+#[test]
+fn every_entry_of_gpt_oss_agrees_with_the_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    for model in ["tiny-gpt-oss", "tiny-gpt-oss-sharded"] {
+        let golden = fixture(model).join("golden.safetensors");
+        let (shape, expected) = read(&golden, "logits");
+        for entry in ENTRIES.into_iter().chain(GPT_OSS_ENTRIES) {
+            let out = folder.path().join("out.safetensors");
+            let output = logits(&fixture(model), &golden, &out, &["--entry", entry]);
+            assert!(output.status.success(), "{}", stderr(&output));
+            let (found_shape, found) = read(&out, "logits");
+            assert_eq!(found_shape, shape);
+            assert_close(&format!("{model} {entry}"), &found, &expected, 2e-4);
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_the_model_has_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden = fixture("tiny-gpt2").join("golden.safetensors");
+    let out = folder.path().join("out.safetensors");
+    let output = logits(
+        &fixture("tiny-gpt2"),
+        &golden,
+        &out,
+        &["--entry", "step_packed"],
+    );
+    let message = failure(&output);
+    assert!(
+        message.contains("gpt2 has no entry step_packed"),
+        "{message}"
+    );
+    assert!(!out.exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The blocks of GPT-2 and the standard blocks have the members, functions and
 //! entries that their specification lists, each with its exact signature.
 
-use std::fmt::Write as _;
+mod seed;
 
 use gpt2::{
     attention::Attention, block::Block as Layer, conv1d::Conv1D, layer_norm::LayerNorm, mlp::Mlp,
@@ -9,75 +9,9 @@ use gpt2::{
 };
 use linnet_runtime::{
     Block, Dyn,
-    descriptor::{BlockDescriptor, Generic, MemberKind, Type},
     nn::{embedding::Embedding, linear::Linear, norm::RmsNorm},
 };
-
-/// Items with commas between.
-fn list<T: ToString>(items: &[T]) -> String {
-    items
-        .iter()
-        .map(T::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn generics(generics: &[Generic]) -> String {
-    if generics.is_empty() {
-        String::new()
-    } else {
-        format!("<{}>", list(generics))
-    }
-}
-
-/// A block as the specification writes it.
-fn listing(block: &BlockDescriptor) -> String {
-    let mut text = format!("{}{}\n", block.name, generics(block.generics));
-    for member in block.members {
-        let name = member.name;
-        match member.kind {
-            MemberKind::Param(ty) => writeln!(text, "  param {name}: {ty}"),
-            MemberKind::State(ty) => writeln!(text, "  state {name}: {ty}"),
-            MemberKind::Sub {
-                block,
-                args,
-                length,
-                optional,
-            } => {
-                let mut ty = format!("{}<{}>", block.name, list(args));
-                if let Some(length) = length {
-                    ty = format!("[{ty}; {length}]");
-                }
-                let optional = if optional { "?" } else { "" };
-                writeln!(text, "  sub {name}: {ty}{optional}")
-            }
-        }
-        .unwrap();
-    }
-    for function in block.functions {
-        let public = if function.public { "pub " } else { "" };
-        let kind = if function.entry { "entry" } else { "fn" };
-        let params: Vec<String> = function
-            .params
-            .iter()
-            .map(|param| format!("{}: {}", param.name, param.ty))
-            .collect();
-        let ret = if function.ret == Type::Unit {
-            String::new()
-        } else {
-            format!(" -> {}", function.ret)
-        };
-        writeln!(
-            text,
-            "  {public}{kind} {}{}({}){ret}",
-            function.name,
-            generics(function.generics),
-            params.join(", "),
-        )
-        .unwrap();
-    }
-    text
-}
+use seed::listing;
 
 #[track_caller]
 fn check<B: Block>(expected: &str) {

@@ -20,32 +20,41 @@ impl Product {
         // SAFETY: the caller's duty is the same.
         unsafe {
             match self.c.dtype {
-                DType::F16 => self.run_as::<f16>(machine, scratch),
-                DType::BF16 => self.run_as::<bf16>(machine, scratch),
-                _ => self.run_as::<f32>(machine, scratch),
+                DType::F16 => self.run_as::<f16, f16>(machine, scratch),
+                DType::BF16 => self.run_as::<bf16, bf16>(machine, scratch),
+                _ => match self.b.dtype {
+                    DType::F16 => self.run_as::<f32, f16>(machine, scratch),
+                    DType::BF16 => self.run_as::<f32, bf16>(machine, scratch),
+                    _ => self.run_as::<f32, f32>(machine, scratch),
+                },
             }
         }
     }
 
-    unsafe fn run_as<T: Element + linnet_kernels::Element>(
+    unsafe fn run_as<A, B>(
         &self,
         machine: &Machine<'_>,
         scratch: &mut [f32],
-    ) -> Result<()> {
-        let start = |matrix: &Matrix| {
+    ) -> Result<()>
+    where
+        A: Element + linnet_kernels::Element,
+        B: Element + linnet_kernels::Element,
+    {
+        let offset = |matrix: &Matrix| {
             let dynamic: usize = matrix
                 .dynamic
                 .iter()
                 .map(|d| machine.scalars[d.scalar].to_i64() as usize * d.stride)
                 .sum();
-            machine.bases[matrix.root]
-                .cast::<T>()
-                .wrapping_add(matrix.offset + dynamic)
+            matrix.offset + dynamic
         };
         let length = |rows: usize, cols: usize, matrix: &Matrix| {
             (rows - 1) * matrix.row_stride + (cols - 1) * matrix.col_stride + 1
         };
-        let (a, b, c) = (start(&self.a), start(&self.b), start(&self.c));
+        let base = |matrix: &Matrix| machine.bases[matrix.root];
+        let a = base(&self.a).cast::<A>().wrapping_add(offset(&self.a));
+        let b = base(&self.b).cast::<B>().wrapping_add(offset(&self.b));
+        let c = base(&self.c).cast::<A>().wrapping_add(offset(&self.c));
         let batches: usize = self.batches.iter().map(|axis| axis.extent).product();
         for batch in 0..batches {
             let (mut rest, mut a_offset, mut b_offset, mut c_offset) = (batch, 0, 0, 0);

@@ -97,7 +97,7 @@ fn rows_for<T: KernelFloat>(call: &KernelCall<'_>, codes: Codes) -> Option<Kerne
 
 fn groups_for<T: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> {
     let x = Matrix::of(call.tensor(0)?)?;
-    if !contiguous(call, 1, 5) {
+    if !contiguous(call, 1, 5) || call.tensor(2)?.dtype != call.tensor(0)?.dtype {
         return None;
     }
     let &[outputs, groups, half] = &*call.tensor(1)?.shape else {

@@ -172,14 +172,24 @@ impl NestBuilder {
                 coef[first + axis] = stride as isize;
             }
         }
-        self.access(Access {
+        let element = self.access(Access {
             root: view.root,
             dtype: view.dtype,
             offset: view.offset as isize,
             coef,
             dynamic: view.dynamic.clone(),
             computed: Vec::new(),
-        })
+        });
+        self.widened(view, element)
+    }
+
+    /// An element of `view` as what it counts as.
+    pub(crate) fn widened(&mut self, view: &View, element: ExprId) -> ExprId {
+        if view.widened {
+            self.push(ExprKind::Cast(element), DType::F32)
+        } else {
+            element
+        }
     }
 
     /// The nest that folds away all but the first `n_out` loop variables and

@@ -71,12 +71,25 @@ impl Product {
         let ExprKind::Binary(BinaryOp::Mul, left, right) = nest.nodes[nest.result].kind else {
             return None;
         };
+        // A factor that is stored in 16 bits may be widened where it is read.
         let access = |id: usize| match nest.nodes[id].kind {
             ExprKind::Access(number) => Some(&nest.accesses[number]),
+            ExprKind::Cast(of) if nest.nodes[id].dtype == DType::F32 => {
+                match nest.nodes[of].kind {
+                    ExprKind::Access(number) if nest.nodes[of].dtype.is_float() => {
+                        Some(&nest.accesses[number])
+                    }
+                    _ => None,
+                }
+            }
             _ => None,
         };
-        let (a, b) = (access(left)?, access(right)?);
+        let (mut a, mut b) = (access(left)?, access(right)?);
         let dtype = nest.dtype();
+        if a.dtype != dtype {
+            // The kernel takes the second factor in any float type.
+            std::mem::swap(&mut a, &mut b);
+        }
         if !dtype.is_float() || !regular(a) || !regular(b) {
             return None;
         }
@@ -167,7 +180,8 @@ impl Product {
 impl Product {
     /// Whether there is a kernel for its dtypes.
     pub(crate) fn is_supported(&self) -> bool {
-        self.a.dtype == self.c.dtype && self.b.dtype == self.c.dtype
+        self.a.dtype == self.c.dtype
+            && (self.b.dtype == self.c.dtype || self.c.dtype == DType::F32)
     }
 
     /// Bytes of scratch space that its kernel needs.

@@ -17,6 +17,8 @@ pub(crate) struct View {
     pub(crate) offset: usize,
     /// What the values of scalars add to `offset` when it runs.
     pub(crate) dynamic: Vec<DynamicOffset>,
+    /// Whether elements that are stored in 16 bits count as f32 where they are read.
+    pub(crate) widened: bool,
 }
 
 /// `scalar * stride` elements, where a check that runs first sees to it that
@@ -38,6 +40,20 @@ impl View {
             strides: shape.row_major_strides(),
             offset: 0,
             dynamic: Vec::new(),
+            widened: false,
+        }
+    }
+
+    /// The dtype of its elements where they are read.
+    pub(crate) fn value_dtype(&self) -> DType {
+        if self.widened { DType::F32 } else { self.dtype }
+    }
+
+    /// The same elements as they are stored.
+    pub(crate) fn as_stored(&self) -> View {
+        View {
+            widened: false,
+            ..self.clone()
         }
     }
 

@@ -2,6 +2,26 @@ use super::*;
 use crate::testing::each_cpu;
 
 #[test]
+fn gathers_rows_as_f32() {
+    each_cpu(|cpu| {
+        let table: Vec<half::bf16> = (0..7 * 21)
+            .map(|i| half::bf16::from_f32(i as f32 - 70.5))
+            .collect();
+        let view = MatRef::contiguous(&table, 7, 21).unwrap();
+        let ids = [6, 0, 3, 3];
+        let mut out = vec![0.0; ids.len() * 21];
+        let to = MatMut::contiguous(&mut out, ids.len(), 21).unwrap();
+        embedding_widened(cpu, &ids, view, to).unwrap();
+        for (row, id) in out.chunks(21).zip(ids) {
+            let expected = table[id as usize * 21..][..21].iter().map(|v| v.to_f32());
+            assert!(row.iter().copied().eq(expected));
+        }
+        let to = MatMut::contiguous(&mut out, ids.len(), 21).unwrap();
+        assert!(embedding_widened(cpu, &[0, 7, 1, 2], view, to).is_err());
+    });
+}
+
+#[test]
 fn gathers_rows() {
     each_cpu(|cpu| {
         let (vocab, n) = (7, 5);

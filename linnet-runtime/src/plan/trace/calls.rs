@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::descriptor::{
-    Arg, Callee, Comparison, DimExpr, Function, GenericArg, Node, OpDescriptor, Param, Requirement,
-    Type, ValueId,
+    Arg, Callee, Comparison, DTypeExpr, DimExpr, Function, GenericArg, Node, OpDescriptor, Param,
+    Requirement, Type, ValueId,
 };
 use crate::dtype::DType;
 use crate::env::Env;
@@ -14,7 +14,7 @@ use crate::kernel::{KernelCall, KernelPlan, MAX_OPERANDS, Operand, OutputSpec, T
 use crate::numerics::Numerics;
 use crate::shape::Dims;
 
-use super::{Frame, MAX_DEPTH, Tracer, Value};
+use super::{Frame, MAX_DEPTH, Tracer, Value, is_half};
 use crate::plan::graph::{Check, GraphOp, KernelOp, KernelOperand, RootKind, ScalarRef};
 use crate::plan::requirement::RuntimeDim;
 use crate::plan::view::View;
@@ -59,7 +59,7 @@ impl<'a> Tracer<'a> {
             function,
             place,
             Some(block),
-            &block.env,
+            &block.env.widened(),
             generics,
             args,
         )?;
@@ -191,7 +191,9 @@ impl<'a> Tracer<'a> {
                 Arg::MutParam(param) => frame.location(param)?,
             };
             let (dtype, shape, _) = self.location_type(location)?;
-            if !param.by_mut || inner.tensor_type(&param.ty)? != (dtype, shape) {
+            let (due, due_shape) = inner.tensor_type(&param.ty)?;
+            let fits = due == dtype || (due == DType::F32 && is_half(dtype));
+            if !param.by_mut || !fits || due_shape != shape {
                 return Err(frame.invalid_at(
                     node,
                     &format!("{dtype} {shape:?} given by `&mut` as `{}`", param.name),
@@ -335,7 +337,13 @@ impl<'a> Tracer<'a> {
         let Some(kernel) = op.kernel else {
             return Ok(None);
         };
+        let halves = self.halves(frame)?;
+        let stored = |dtype: DTypeExpr| match dtype {
+            DTypeExpr::Generic(name) => halves.iter().find(|(half, _)| *half == name),
+            DTypeExpr::Concrete(_) => None,
+        };
         let mut types = Vec::new();
+        let mut widened = Vec::new();
         let returns = match op.function.ret {
             Type::Tuple(items) => items,
             Type::Unit => &[],
@@ -343,7 +351,12 @@ impl<'a> Tracer<'a> {
         };
         for ty in returns {
             match ty {
-                Type::Tensor { .. } => types.push(frame.tensor_type(ty)?),
+                Type::Tensor { dtype, .. } => {
+                    let (due, shape) = frame.tensor_type(ty)?;
+                    let half = stored(*dtype).map(|(_, half)| *half);
+                    types.push((half.unwrap_or(due), shape));
+                    widened.push(half.is_some());
+                }
                 _ => return Ok(None),
             }
         }
@@ -351,27 +364,50 @@ impl<'a> Tracer<'a> {
             .iter()
             .map(|&(dtype, shape)| OutputSpec { shape, dtype })
             .collect();
-        let mut operands = Vec::new();
-        let mut known = Vec::new();
-        for (i, param) in op.function.params.iter().enumerate() {
-            let Some((operand, described)) = self.operand(frame, i, param)? else {
+        // A kernel that does not take parameters as they are stored gets copies.
+        let mut planned = None;
+        for keep in [true, false] {
+            if keep && !self.keeps_parameters(frame)? {
+                continue;
+            }
+            let mut operands = Vec::new();
+            let mut known = Vec::new();
+            for (i, param) in op.function.params.iter().enumerate() {
+                let half = match param.ty {
+                    Type::Tensor { dtype, .. } | Type::Scalar(dtype) => {
+                        stored(dtype).map(|(_, half)| *half)
+                    }
+                    Type::Option(Type::Tensor { dtype, .. }) => {
+                        stored(*dtype).map(|(_, half)| *half)
+                    }
+                    _ => None,
+                };
+                let Some((operand, described)) = self.operand(frame, i, param, half, keep)? else {
+                    return Ok(None);
+                };
+                operands.push(operand);
+                known.push(described);
+            }
+            if operands.len() > MAX_OPERANDS || outputs.len() > MAX_OPERANDS {
                 return Ok(None);
+            }
+            let call = KernelCall {
+                operands: &known,
+                outputs: &outputs,
+                cpu: self.cpu,
             };
-            operands.push(operand);
-            known.push(described);
+            if let Some(plan) = kernel.plan(&call) {
+                planned = Some((plan, operands));
+                break;
+            }
         }
-        if operands.len() > MAX_OPERANDS || outputs.len() > MAX_OPERANDS {
-            return Ok(None);
-        }
-        let call = KernelCall {
-            operands: &known,
-            outputs: &outputs,
-            cpu: self.cpu,
-        };
-        let Some(plan) = kernel.plan(&call) else {
+        let Some((plan, operands)) = planned else {
             return Ok(None);
         };
-        let views = self.kernel_outputs(kernel.name(), &plan, &types)?;
+        let mut views = self.kernel_outputs(kernel.name(), &plan, &types)?;
+        for (view, widened) in views.iter_mut().zip(widened) {
+            view.widened = widened;
+        }
         let scratch = match plan.scratch_bytes {
             0 => None,
             bytes => Some(self.graph.root(RootKind::Temporary, DType::U8, bytes)),
@@ -390,12 +426,70 @@ impl<'a> Tracer<'a> {
         }))
     }
 
-    /// An argument as a kernel gets it, when planning and when running.
+    /// The dtype generics of an operation that its kernel gets in 16 bits: those
+    /// of states, which are read and written as they are stored.
+    fn halves(&self, frame: &Frame<'a>) -> Result<Vec<(&'static str, DType)>> {
+        let mut halves = Vec::new();
+        for (i, param) in frame.function.params.iter().enumerate() {
+            let Type::Tensor {
+                dtype: DTypeExpr::Generic(name),
+                ..
+            } = param.ty
+            else {
+                continue;
+            };
+            let location = match (param.by_mut, frame.values.get(i)) {
+                (true, _) => Some(frame.location(i as u32)?),
+                (false, Some(Some(Value::Tensor(view)))) if view.widened => {
+                    match self.graph.roots[view.root].kind {
+                        RootKind::Content(location) => Some(location),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            };
+            let Some(location) = location else { continue };
+            let (dtype, _, constant) = self.location_type(location)?;
+            if !constant && frame.is_widened(dtype, DTypeExpr::Generic(name))? {
+                halves.push((name, dtype));
+            }
+        }
+        Ok(halves)
+    }
+
+    /// Whether an operation's kernel gets parameters of the model as they are
+    /// stored: if one is more than a vector, and copying it as f32 would cost.
+    fn keeps_parameters(&self, frame: &Frame<'a>) -> Result<bool> {
+        for value in &frame.values[..frame.function.params.len()] {
+            if let Some(Value::Tensor(view)) = value
+                && view.widened
+                && view.shape.len() > 1
+                && self.is_parameter(view)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a view is of a parameter of the model, which never changes.
+    fn is_parameter(&self, view: &View) -> Result<bool> {
+        match self.graph.roots[view.root].kind {
+            RootKind::Content(location) => Ok(self.location_type(location)?.2),
+            _ => Ok(false),
+        }
+    }
+
+    /// An argument as a kernel gets it, when planning and when running: in `half`
+    /// if that is given; else f32 for what is f32 here, but for parameters if it
+    /// is to `keep` them as they are stored.
     fn operand(
         &mut self,
         frame: &Frame<'a>,
         i: usize,
         param: &Param,
+        half: Option<DType>,
+        keep: bool,
     ) -> Result<Option<(KernelOperand, Operand)>> {
         if param.by_mut {
             let location = frame.location(i as u32)?;
@@ -415,9 +509,12 @@ impl<'a> Tracer<'a> {
         }
         Ok(match frame.value(i as ValueId)? {
             Value::Tensor(view) => {
-                let constant = match self.graph.roots[view.root].kind {
-                    RootKind::Content(location) => self.location_type(location)?.2,
-                    _ => false,
+                let constant = self.is_parameter(&view)?;
+                let view = match half {
+                    Some(half) => self.narrowed(&view, half, frame.place.clone())?,
+                    None if view.widened && constant && keep => view.as_stored(),
+                    None if view.widened => self.widened_copy(&view, frame.place.clone())?,
+                    None => view,
                 };
                 let described = TensorOperand {
                     shape: view.shape,
@@ -429,6 +526,10 @@ impl<'a> Tracer<'a> {
                 Some((KernelOperand::Input(view), Operand::Tensor(described)))
             }
             Value::Scalar(scalar) => {
+                let scalar = match half {
+                    Some(half) => self.scalar_as(scalar, half, frame.place.clone()),
+                    None => scalar,
+                };
                 let value = match scalar {
                     ScalarRef::Known(value) => Some(value),
                     ScalarRef::Slot(..) => None,

@@ -199,7 +199,7 @@ impl<'a> Tracer<'a> {
     ) -> Result<()> {
         match (value, place) {
             (Value::Tensor(from), Value::Tensor(to))
-                if from.dtype == to.dtype && from.shape == to.shape =>
+                if from.value_dtype() == to.dtype && from.shape == to.shape =>
             {
                 self.copy(frame, node, &from, to);
                 Ok(())

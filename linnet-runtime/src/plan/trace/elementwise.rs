@@ -168,14 +168,15 @@ impl<'a> Tracer<'a> {
                 return Err(frame.invalid_at(node, "an axis is folded twice"));
             }
         }
-        check_fold(frame, node, op, view.dtype)?;
+        let dtype = view.value_dtype();
+        check_fold(frame, node, op, dtype)?;
         let (kept, gone): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&axis| !folded[axis]);
         let order: Vec<usize> = kept.iter().chain(&gone).copied().collect();
         let view = view.permute(&order);
         let mut builder = NestBuilder::over(&view.shape);
         let result = builder.aligned(&view, rank);
         let shape = Dims::new(&view.shape[..kept.len()])?;
-        let out = self.finish(frame, node, builder, result, Some(op), view.dtype, shape)?;
+        let out = self.finish(frame, node, builder, result, Some(op), dtype, shape)?;
         match out {
             Value::Tensor(out) if keep => {
                 let shape = frame.dims(&node.ty)?;
@@ -243,7 +244,7 @@ impl<'a> Tracer<'a> {
         node: &Node,
         view: &View,
     ) -> Result<View> {
-        let out = self.temporary(view.dtype, view.shape)?;
+        let out = self.temporary(view.value_dtype(), view.shape)?;
         self.copy(frame, node, view, &out);
         Ok(out)
     }
@@ -279,7 +280,7 @@ fn known<'a>(value: ScalarValue) -> Value<'a> {
 
 fn dtype_of(frame: &Frame<'_>, value: &Value<'_>) -> Result<DType> {
     match value {
-        Value::Tensor(view) => Ok(view.dtype),
+        Value::Tensor(view) => Ok(view.value_dtype()),
         Value::Scalar(scalar) => Ok(scalar.dtype()),
         other => Err(frame.invalid(&format!("{other:?} has no elements"))),
     }

@@ -250,7 +250,8 @@ impl<'a> Tracer<'a> {
         if axis != view.shape.len() {
             return Err(mismatch());
         }
-        Ok(builder.access(access))
+        let element = builder.access(access);
+        Ok(builder.widened(&view, element))
     }
 }
 

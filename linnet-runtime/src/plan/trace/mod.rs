@@ -31,7 +31,8 @@ use crate::shape::Dims;
 
 use super::RootId;
 use super::bind::ArgumentKind;
-use super::graph::{Graph, GraphOp, Location, ResultRef, RootKind, ScalarRef};
+use super::expr::{ExprKind, NestBuilder};
+use super::graph::{Graph, GraphOp, Location, ResultRef, RootKind, ScalarCompute, ScalarRef};
 use super::view::View;
 
 /// The value of an expression while it is traced.
@@ -78,6 +79,11 @@ pub(crate) struct Tracer<'a> {
     turns: usize,
 }
 
+/// Whether a dtype is a float of 16 bits.
+pub(crate) fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::BF16 | DType::F16)
+}
+
 /// The deepest nesting of calls.
 const MAX_DEPTH: usize = 200;
 
@@ -105,12 +111,63 @@ impl<'a> Tracer<'a> {
         env: Env,
         args: &[ArgumentKind],
     ) -> Result<Graph> {
-        let mut frame = self.entry_frame(function, place, node, env, args)?;
+        let stored = env.clone();
+        let mut frame = self.entry_frame(function, place, node, env.widened(), args)?;
         self.requirements(&frame)?;
         let result = self.body(&mut frame, &function.body)?;
         frame.expect_type(&result, &function.ret)?;
+        let result = self.as_stored(&frame, &stored, result, &function.ret)?;
         self.results(&frame, result)?;
         Ok(self.graph)
+    }
+
+    /// A result as its declared type stores it.
+    fn as_stored(
+        &mut self,
+        frame: &Frame<'a>,
+        stored: &Env,
+        value: Value<'a>,
+        ty: &Type,
+    ) -> Result<Value<'a>> {
+        Ok(match (value, ty) {
+            (value, Type::Option(inner)) => self.as_stored(frame, stored, value, inner)?,
+            (Value::Tensor(view), Type::Tensor { dtype, .. }) => {
+                Value::Tensor(self.narrowed(&view, stored.dtype(*dtype)?, "the result".into())?)
+            }
+            (Value::Scalar(scalar), Type::Scalar(dtype)) => {
+                Value::Scalar(self.scalar_as(scalar, stored.dtype(*dtype)?, "the result".into()))
+            }
+            (Value::Tuple(values), Type::Tuple(types)) => Value::Tuple(
+                values
+                    .into_iter()
+                    .zip(*types)
+                    .map(|(value, ty)| self.as_stored(frame, stored, value, ty))
+                    .collect::<Result<_>>()?,
+            ),
+            (value, _) => value,
+        })
+    }
+
+    /// A scalar as another dtype.
+    pub(crate) fn scalar_as(
+        &mut self,
+        scalar: ScalarRef,
+        dtype: DType,
+        place: Arc<str>,
+    ) -> ScalarRef {
+        match scalar {
+            _ if scalar.dtype() == dtype => scalar,
+            ScalarRef::Known(value) => ScalarRef::Known(value.cast(dtype)),
+            ScalarRef::Slot(..) => {
+                let out = self.graph.scalar();
+                self.graph.ops.push(GraphOp::Scalar {
+                    out,
+                    compute: ScalarCompute::Cast(scalar, dtype),
+                    place,
+                });
+                ScalarRef::Slot(out, dtype)
+            }
+        }
     }
 
     /// The frame of a call from outside.
@@ -150,6 +207,15 @@ impl<'a> Tracer<'a> {
                     Value::Scalar(ScalarRef::Slot(scalar, dtype))
                 }
                 ArgumentKind::Absent => Value::Absent,
+            };
+            let ty = function.params.get(i).map(|param| &param.ty);
+            let value = match (value, ty) {
+                (Value::Scalar(scalar), Some(Type::Scalar(due))) => {
+                    let due = frame.env.dtype(*due)?;
+                    Value::Scalar(self.scalar_as(scalar, due, frame.place.clone()))
+                }
+                (value, Some(ty)) => frame.widened(value, ty)?,
+                (value, None) => value,
             };
             frame.define(i as ValueId, value)?;
         }
@@ -297,10 +363,22 @@ impl<'a> Tracer<'a> {
         node: &Node,
         value: Value<'a>,
     ) -> Result<Value<'a>> {
-        if let (Value::Tensor(view), Type::Scalar(_)) = (&value, &node.ty) {
+        let value = frame.widened(value, &node.ty)?;
+        if let (Value::Tensor(view), Type::Scalar(due)) = (&value, &node.ty) {
             if !view.shape.is_empty() {
                 return Err(frame.invalid_at(node, "a tensor where a scalar is due"));
             }
+            let view = match frame.is_widened(view.dtype, *due)? {
+                true => &View {
+                    widened: true,
+                    ..view.clone()
+                },
+                false => view,
+            };
+            let view = &match view.widened {
+                true => self.materialise(frame, node, view)?,
+                false => view.clone(),
+            };
             let out = self.graph.scalar();
             let dtype = view.dtype;
             self.graph.ops.push(GraphOp::ReadElement {
@@ -384,6 +462,7 @@ impl<'a> Tracer<'a> {
         let Value::Tensor(view) = value else {
             return Err(frame.invalid_at(node, "only a tensor can be stored"));
         };
+        let view = self.narrowed(&view, dtype, frame.line(node))?;
         if constant || view.dtype != dtype || view.shape != shape {
             return Err(frame.invalid_at(
                 node,
@@ -399,6 +478,32 @@ impl<'a> Tracer<'a> {
             place: frame.line(node),
         });
         Ok(Value::Unit)
+    }
+
+    /// A view of f32 values in the 16 bits of `dtype`, where that is how they are
+    /// stored; any other view as it is.
+    pub(crate) fn narrowed(&mut self, view: &View, dtype: DType, place: Arc<str>) -> Result<View> {
+        if view.widened && view.dtype == dtype {
+            return Ok(view.as_stored());
+        }
+        if view.value_dtype() != DType::F32 || !is_half(dtype) {
+            return Ok(view.clone());
+        }
+        let out = self.temporary(dtype, view.shape)?;
+        let mut builder = NestBuilder::over(&view.shape);
+        let element = builder.aligned(view, view.shape.len());
+        let result = builder.push(ExprKind::Cast(element), dtype);
+        self.nest(builder.finish(result, None, &out, place));
+        Ok(out)
+    }
+
+    /// A copy of a widened view as f32.
+    pub(crate) fn widened_copy(&mut self, view: &View, place: Arc<str>) -> Result<View> {
+        let out = self.temporary(DType::F32, view.shape)?;
+        let mut builder = NestBuilder::over(&view.shape);
+        let result = builder.aligned(view, view.shape.len());
+        self.nest(builder.finish(result, None, &out, place));
+        Ok(out)
     }
 
     /// A new buffer for a tensor, in row-major order.
@@ -515,6 +620,27 @@ impl<'a> Frame<'a> {
         })
     }
 
+    /// Whether values of `due` are stored as `stored`: in 16 bits and read as f32.
+    pub(crate) fn is_widened(&self, stored: DType, due: DTypeExpr) -> Result<bool> {
+        Ok(is_half(stored) && self.env.dtype(due)? == DType::F32)
+    }
+
+    /// A tensor that is stored in 16 bits as the f32 that its type says here.
+    fn widened(&self, value: Value<'a>, ty: &Type) -> Result<Value<'a>> {
+        Ok(match (value, ty) {
+            (value, Type::Option(inner)) => self.widened(value, inner)?,
+            (Value::Tensor(view), Type::Tensor { dtype, .. })
+                if !view.widened && self.is_widened(view.dtype, *dtype)? =>
+            {
+                Value::Tensor(View {
+                    widened: true,
+                    ..view
+                })
+            }
+            (value, _) => value,
+        })
+    }
+
     /// Checks that a value is of its inferred type.
     pub(crate) fn expect_type(&self, value: &Value<'a>, ty: &Type) -> Result<()> {
         let right = match (value, ty) {
@@ -522,7 +648,8 @@ impl<'a> Frame<'a> {
             (Value::Block(_), _) => true,
             (value, Type::Option(inner)) => return self.expect_type(value, inner),
             (Value::Tensor(view), Type::Tensor { dims, dtype }) => {
-                view.dtype == self.env.dtype(*dtype)? && view.shape == self.env.dims(dims)?
+                view.value_dtype() == self.env.dtype(*dtype)?
+                    && view.shape == self.env.dims(dims)?
             }
             (Value::Scalar(scalar), Type::Scalar(dtype)) => {
                 scalar.dtype() == self.env.dtype(*dtype)?

@@ -256,7 +256,9 @@ impl<'a> Tracer<'a> {
             let part = frame.tensor(part)?;
             let mut expected = shape;
             expected[axis] = *part.shape.get(axis).unwrap_or(&0);
-            if part.shape != expected || part.dtype != dtype || at + part.shape[axis] > shape[axis]
+            if part.shape != expected
+                || part.value_dtype() != dtype
+                || at + part.shape[axis] > shape[axis]
             {
                 return Err(frame.invalid_at(
                     node,

@@ -16,6 +16,10 @@ Every entry runs the same tokens in its own way, so all outputs should agree:
   decode         token by token
   decode_rows    token by token, each row at another position
   prefill_slots  every beginning, rows of different lengths in changing slots
+and of gpt-oss alone:
+  next_token      every beginning, without the cache
+  prefill_packed  every beginning, all rows side by side with padding between
+  step_packed     rows 0, 2, .. packed, rows 1, 3, .. token by token beside them
 
 Example:
   logits --model ./my-gpt2 --tokens in.safetensors --out out.safetensors --entry decode";
@@ -45,7 +49,7 @@ pub struct Arguments {
     pub numerics: NumericsArgument,
 
     /// Number format of the weights and the arithmetic
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t = DTypeArgument::F32)]
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = DTypeArgument::Auto)]
     pub dtype: DTypeArgument,
 
     /// Threads to compute with [default: one for each core]
@@ -71,11 +75,19 @@ pub enum Entry {
     DecodeRows,
     /// Rows of different lengths in changing slots
     PrefillSlots,
+    /// Every beginning, without the cache (gpt-oss)
+    NextToken,
+    /// Every beginning, rows side by side (gpt-oss)
+    PrefillPacked,
+    /// Rows side by side, and others token by token beside them (gpt-oss)
+    StepPacked,
 }
 
 /// The values of `--dtype`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DTypeArgument {
+    /// f32, but bf16 for a large gpt-oss
+    Auto,
     /// 32 bits
     F32,
     /// 16 bits, the range of f32
@@ -98,6 +110,7 @@ impl Arguments {
     pub fn load_options(&self, rows: usize, length: usize) -> LoadOptions {
         LoadOptions {
             dtype: match self.dtype {
+                DTypeArgument::Auto => FloatType::Auto,
                 DTypeArgument::F32 => FloatType::F32,
                 DTypeArgument::Bf16 => FloatType::Bf16,
                 DTypeArgument::F16 => FloatType::F16,

@@ -1,6 +1,6 @@
 //! The same tokens through each entry in its own way.
 
-use linnet_models::{LanguageModel, Logits, Result};
+use linnet_models::{LanguageModel, Logits, Pack, Result};
 
 use crate::arguments::Entry;
 use crate::files::{LogitsFile, Tokens};
@@ -14,6 +14,9 @@ pub fn logits(model: &mut dyn LanguageModel, tokens: &Tokens, entry: Entry) -> R
         Entry::Decode => decode(model, tokens, &mut out)?,
         Entry::DecodeRows => decode_rows(model, tokens, &mut out)?,
         Entry::PrefillSlots => prefill_slots(model, tokens, &mut out)?,
+        Entry::NextToken => next_token(model, tokens, &mut out)?,
+        Entry::PrefillPacked => packed(model, tokens, &mut out, false)?,
+        Entry::StepPacked => packed(model, tokens, &mut out, true)?,
     }
     Ok(out.file)
 }
@@ -114,6 +117,62 @@ fn prefill_slots(model: &mut dyn LanguageModel, tokens: &Tokens, out: &mut Outpu
         let logits = model.prefill_slots(&tokens.ids, &slots, &lengths)?;
         for m in 0..tokens.rows {
             out.set(m, length(m) - 1, logits.row(m));
+        }
+    }
+    Ok(())
+}
+
+fn next_token(model: &mut dyn LanguageModel, tokens: &Tokens, out: &mut Output) -> Result<()> {
+    for length in 1..=tokens.length {
+        let logits = model.next_token(&beginnings(tokens, length), tokens.rows)?;
+        out.set_all(length - 1, logits);
+    }
+    Ok(())
+}
+
+/// Every beginning of the rows side by side, each with a token of padding behind
+/// it; if `steps`, every second row goes token by token beside them instead.
+fn packed(
+    model: &mut dyn LanguageModel,
+    tokens: &Tokens,
+    out: &mut Output,
+    steps: bool,
+) -> Result<()> {
+    let rows = tokens.rows;
+    let is_step = |b: usize| steps && b % 2 == 1;
+    for length in 1..=tokens.length {
+        let (mut ids, mut places) = (Vec::new(), Vec::new());
+        let (mut positions, mut segments) = (Vec::new(), Vec::new());
+        let mut last = vec![0; rows];
+        for b in (0..rows).filter(|&b| !is_step(b)) {
+            ids.extend_from_slice(&tokens.row(b)[..length]);
+            places.resize(ids.len(), b as i32);
+            positions.extend(0..length as i32);
+            segments.resize(ids.len(), b as i32);
+            last[b] = ids.len() as i32 - 1;
+            ids.push(0);
+            places.push(b as i32);
+            positions.push(0);
+            segments.push(-1);
+        }
+        let pack = Pack {
+            tokens: &ids,
+            rows: &places,
+            positions: &positions,
+            segments: &segments,
+        };
+        if steps {
+            let at = length as i32 - 1;
+            let at: Vec<i32> = (0..rows)
+                .map(|b| if is_step(b) { at } else { -1 })
+                .collect();
+            let logits = model.step_packed(pack, &last, &column(tokens, length - 1), &at)?;
+            for b in 0..rows {
+                let row = if is_step(b) { rows + b } else { b };
+                out.set(b, length - 1, logits.row(row));
+            }
+        } else {
+            out.set_all(length - 1, model.prefill_packed(pack, &last)?);
         }
     }
     Ok(())
