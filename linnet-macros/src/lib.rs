@@ -66,7 +66,8 @@ use proc_macro2::TokenStream as TokenStream2;
 ///
 /// # Generics
 ///
-/// `N: Dim` is a dimension, `T: Float`, `T: Int` and `T: DType` are dtypes, and
+/// `N: Dim` is a dimension, `T: Float`, `T: Int` and `T: DType` are dtypes (one of
+/// 16 bits is how tensors are stored; values between are `f32`), and
 /// a function may have `S: Shape`, a pack of any number of dimensions (`*S`).
 /// `#[require(H % Heads == 0)]` on the struct or a function says what holds of
 /// dimensions; on a function also of integer parameters (`0 <= pos`,

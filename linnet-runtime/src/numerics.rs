@@ -1,6 +1,12 @@
 //! How arithmetic is carried out.
 
 /// How operations are computed.
+///
+/// A dtype generic of 16 bits (`T = bf16`) says how a model's parameters, states,
+/// arguments and results are stored. Between them, within an entry, values of type
+/// `T` are `f32`: weights are widened where they are read, and only what is written
+/// to a state or handed out is rounded. A dtype that is written out, as in
+/// `cast::<bf16>(x)`, is computed as it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Numerics {
     /// Every operation by its body, in plain loops and in the order of the
