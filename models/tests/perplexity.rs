@@ -63,7 +63,7 @@ fn the_figures_are_those_of_the_logits() {
     let window = |at: usize| if at < 32 { 0 } else { (at - 32) / 16 * 16 + 16 };
     let narrow = |at: usize| if at < 8 { 0 } else { at - 7 };
     for (flags, from) in [
-        (&[][..], &(|_| 0) as &dyn Fn(usize) -> usize),
+        (&[][..], (&|_: usize| 0_usize) as &dyn Fn(usize) -> usize),
         (&["--context", "32"], &window),
         (&["--context", "32", "--stride", "16"], &window),
         (&["--context", "8", "--stride", "1"], &narrow),

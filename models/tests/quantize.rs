@@ -269,7 +269,7 @@ fn every_entry_of_a_quantised_model_agrees_with_its_definition() {
         for (format, flags) in [
             ("int8", &[][..]),
             ("int4", &[]),
-            ("int4-group", &["--group-size", "16"]),
+            ("int4-group", &["--group-size", "8"]),
         ] {
             let out = folder.path().join(format!("{model}-{format}"));
             stdout(&quantize(
