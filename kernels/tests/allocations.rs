@@ -8,8 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use linnet_kernels::attention::{AttentionArgs, Mask, attention, attention_scratch};
 use linnet_kernels::binary::{BinaryOp, binary_in_place};
 use linnet_kernels::cache::{Positions, write_rows};
+use linnet_kernels::experts::{
+    ExpertsShape, experts, experts_scratch, experts_sum, experts_sum_scratch,
+};
 use linnet_kernels::linear::{Epilogue, linear, linear_scratch};
 use linnet_kernels::norm::layer_norm;
+use linnet_kernels::quant::{
+    GroupLayout, Int4Groups, Mxfp4, int4_group_linear, int4_group_linear_scratch, int8_linear,
+    int8_linear_scratch,
+};
 use linnet_kernels::reduce::argmax_rows;
 use linnet_kernels::softmax::softmax_in_place;
 use linnet_kernels::unary::{UnaryOp, unary_in_place};
@@ -127,6 +134,69 @@ fn step(
     .unwrap();
 }
 
+/// Lengths of the products with packed weights: 256 to 512, 4 experts of which a row takes 2.
+const GROUPS: GroupLayout = GroupLayout {
+    outputs: 512,
+    groups: 8,
+    group: 32,
+};
+
+fn shape(rows: usize) -> ExpertsShape {
+    ExpertsShape {
+        rows,
+        top_k: 2,
+        experts: 4,
+        outputs: 512,
+        inner: 256,
+    }
+}
+
+/// The f32 elements of scratch space that [`packed`] needs.
+fn packed_scratch(cpu: &Cpu, rows: usize) -> usize {
+    [
+        experts_scratch(cpu, shape(rows)),
+        experts_sum_scratch(cpu, shape(rows)),
+        int4_group_linear_scratch(cpu, rows, GROUPS, true),
+        int8_linear_scratch(cpu, rows, 256, 512),
+    ]
+    .into_iter()
+    .fold(0, usize::max)
+}
+
+/// Products of `rows` rows with packed weights. `codes` and `bytes` have 4 * 512 * 8 * 16 elements.
+fn packed(
+    cpu: &Cpu,
+    rows: usize,
+    data: &[f32],
+    (codes, bytes): (&[i8], &[u8]),
+    out: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let (h, o) = (256, 512);
+    let chosen: [i64; 128] = std::array::from_fn(|i| (i % 4) as i64);
+    let chosen = &chosen[..2 * rows];
+    let w = Mxfp4::new(bytes, &bytes[..4 * o * 8], [4, o, 8]).unwrap();
+    let x = MatRef::contiguous(data, rows, h).unwrap();
+    let to = MatMut::contiguous(out, 2 * rows, o).unwrap();
+    experts(cpu, x, w, chosen, 2, to, scratch).unwrap();
+    let wide = MatRef::contiguous(data, 2 * rows, h).unwrap();
+    let weight = MatRef::contiguous(data, rows, 2).unwrap();
+    let to = MatMut::contiguous(out, rows, o).unwrap();
+    experts_sum(cpu, wide, w, chosen, weight, to, scratch).unwrap();
+    let order: [i32; 256] = std::array::from_fn(|i| 255 - i as i32);
+    let weights = Int4Groups {
+        codes: &bytes[..o * h / 2],
+        scale: &data[..o * 8],
+        zero: &bytes[..o * 8],
+        order: Some(&order),
+        layout: GROUPS,
+    };
+    let to = MatMut::contiguous(out, rows, o).unwrap();
+    int4_group_linear(cpu, x, weights, None, to, scratch).unwrap();
+    let to = MatMut::contiguous(out, rows, o).unwrap();
+    int8_linear(cpu, x, &codes[..o * h], &data[..o], None, to, scratch).unwrap();
+}
+
 fn main() {
     for threads in [1, 2, 4] {
         let cpu = Cpu::new(threads).unwrap();
@@ -136,10 +206,12 @@ fn main() {
             all.wait();
         });
         let data: Vec<f32> = (0..256 * 512).map(|i| (i % 17) as f32 * 0.01).collect();
+        let bytes: Vec<u8> = (0..4 * 512 * 8 * 16).map(|i| (i % 128) as u8).collect();
+        let codes: Vec<i8> = bytes.iter().map(|&b| b as i8).collect();
         let (mut cache, mut out, mut wide) = (
             vec![0.0; 4 * 128 * 64],
             vec![0.0; 64 * 256],
-            vec![0.0; 64 * 512],
+            vec![0.0; 2 * 64 * 512],
         );
         for rows in [1, 5, 40] {
             let size = linear_scratch(&cpu, rows, 256, 512).max(attention_scratch(
@@ -147,6 +219,7 @@ fn main() {
                 [1, 4, rows, 64],
                 4,
             ));
+            let size = size.max(packed_scratch(&cpu, rows));
             let mut scratch = vec![0.0; size];
             let mut run = || {
                 step(
@@ -157,7 +230,8 @@ fn main() {
                     &mut out,
                     &mut wide,
                     &mut scratch,
-                )
+                );
+                packed(&cpu, rows, &data, (&codes, &bytes), &mut wide, &mut scratch);
             };
             run();
             let before = ALLOCATIONS.load(Ordering::SeqCst);

@@ -43,6 +43,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
     /// Asks for the cache line at `p`, which may be any address.
     fn prefetch<T>(self, p: *const T);
+    /// The same, but not as far as the first cache: for what is needed a while later.
+    fn prefetch_far<T>(self, p: *const T);
     /// All lanes `x`.
     fn splat(self, x: f32) -> Self::F;
     /// Reads `LANES` elements.

@@ -30,6 +30,8 @@ impl Simd for Portable {
     #[inline(always)]
     fn prefetch<T>(self, _: *const T) {}
     #[inline(always)]
+    fn prefetch_far<T>(self, _: *const T) {}
+    #[inline(always)]
     fn splat(self, x: f32) -> F {
         [x; LANES]
     }

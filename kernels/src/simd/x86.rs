@@ -72,6 +72,10 @@ impl Simd for Avx2 {
         intrinsics! { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
     #[inline(always)]
+    fn prefetch_far<T>(self, p: *const T) {
+        intrinsics! { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
+    }
+    #[inline(always)]
     fn splat(self, x: f32) -> __m256 {
         intrinsics! { _mm256_set1_ps(x) }
     }
@@ -239,6 +243,10 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn prefetch<T>(self, p: *const T) {
         intrinsics! { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+    }
+    #[inline(always)]
+    fn prefetch_far<T>(self, p: *const T) {
+        intrinsics! { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
     }
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {

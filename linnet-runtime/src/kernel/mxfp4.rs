@@ -124,7 +124,8 @@ fn experts_sum_for<T: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> 
     let x = Matrix::of(call.tensor(0)?)?;
     let weights = Weights::of(call)?;
     let lengths = weights.lengths(call, x.cols())?;
-    let factors = Matrix::of(call.tensor(4)?)?;
+    let factors = call.tensor(4).filter(|factors| factors.dtype == T::DTYPE)?;
+    let factors = Matrix::of(factors)?;
     let out = Matrix::of_output(call.outputs.first()?);
     let n_scratch = experts_sum_scratch(call.cpu, lengths);
     let plan = KernelPlan::row_major(call, move |launch| {

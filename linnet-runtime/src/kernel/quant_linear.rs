@@ -8,6 +8,7 @@ use linnet_kernels::quant::{
 use super::float::{KernelFloat, with_float};
 use super::layout::Matrix;
 use super::{Kernel, KernelCall, KernelPlan};
+use crate::dtype::DType;
 
 /// Computes `quant::int8::int8_linear`.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +48,9 @@ impl Kernel for Int4GroupLinearKernel {
     }
 
     fn plan(&self, call: &KernelCall<'_>) -> Option<KernelPlan> {
-        with_float!(call.tensor(0)?.dtype, T => groups_for::<T>(call))?
+        with_float!(call.tensor(0)?.dtype, X => {
+            with_float!(call.tensor(2)?.dtype, W => groups_for::<X, W>(call))?
+        })?
     }
 }
 
@@ -55,6 +58,11 @@ impl Kernel for Int4GroupLinearKernel {
 fn contiguous(call: &KernelCall<'_>, first: usize, last: usize) -> bool {
     (first..=last)
         .all(|i| call.is_absent(i) || call.tensor(i).is_some_and(|tensor| tensor.is_contiguous()))
+}
+
+/// Whether operand `i` is absent or a tensor of a dtype.
+fn is_absent_or(call: &KernelCall<'_>, i: usize, dtype: DType) -> bool {
+    call.is_absent(i) || call.tensor(i).is_some_and(|tensor| tensor.dtype == dtype)
 }
 
 /// Codes with a scale for each row.
@@ -66,7 +74,7 @@ enum Codes {
 
 fn rows_for<T: KernelFloat>(call: &KernelCall<'_>, codes: Codes) -> Option<KernelPlan> {
     let x = Matrix::of(call.tensor(0)?)?;
-    if !contiguous(call, 1, 3) {
+    if !contiguous(call, 1, 3) || !is_absent_or(call, 3, T::DTYPE) {
         return None;
     }
     let out = Matrix::of_output(call.outputs.first()?);
@@ -95,9 +103,10 @@ fn rows_for<T: KernelFloat>(call: &KernelCall<'_>, codes: Codes) -> Option<Kerne
     Some(plan.with_scratch(n_scratch * size_of::<f32>()))
 }
 
-fn groups_for<T: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> {
+/// For x and the result in `X`, scales and bias in `W`.
+fn groups_for<X: KernelFloat, W: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> {
     let x = Matrix::of(call.tensor(0)?)?;
-    if !contiguous(call, 1, 5) || call.tensor(2)?.dtype != call.tensor(0)?.dtype {
+    if !contiguous(call, 1, 5) || !is_absent_or(call, 5, W::DTYPE) {
         return None;
     }
     let &[outputs, groups, half] = &*call.tensor(1)?.shape else {
@@ -112,20 +121,20 @@ fn groups_for<T: KernelFloat>(call: &KernelCall<'_>) -> Option<KernelPlan> {
     let ordered = !call.is_absent(4);
     let n_scratch = int4_group_linear_scratch(call.cpu, x.rows(), layout, ordered);
     let plan = KernelPlan::row_major(call, move |launch| {
-        let elements = launch.output::<T>(0)?;
+        let elements = launch.output::<X>(0)?;
         let scratch = launch.scratch::<f32>()?;
         let weights = Int4Groups {
             codes: launch.input::<u8>(1)?,
-            scale: launch.input::<T>(2)?,
+            scale: launch.input::<W>(2)?,
             zero: launch.input::<u8>(3)?,
             order: launch.optional_input::<i32>(4)?,
             layout,
         };
         Ok(int4_group_linear(
             launch.cpu(),
-            x.view(launch.input::<T>(0)?)?,
+            x.view(launch.input::<X>(0)?)?,
             weights,
-            launch.optional_input::<T>(5)?,
+            launch.optional_input::<W>(5)?,
             out.view_mut(elements)?,
             scratch,
         )?)

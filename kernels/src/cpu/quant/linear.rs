@@ -214,11 +214,11 @@ impl<T: Element> Weights for Int4Groups<'_, T> {
 /// # Errors
 /// If a group has an odd number of columns, lengths differ, a column of `order` is not one of
 /// x, or `scratch` is shorter than [`int4_group_linear_scratch`] says.
-pub fn int4_group_linear<X: Element>(
+pub fn int4_group_linear<X: Element, W: Element>(
     cpu: &Cpu,
     x: MatRef<'_, X>,
-    weights: Int4Groups<'_, X>,
-    bias: Option<&[X]>,
+    weights: Int4Groups<'_, W>,
+    bias: Option<&[W]>,
     out: MatMut<'_, X>,
     scratch: &mut [f32],
 ) -> Result<()> {
@@ -293,14 +293,14 @@ fn scratch_of<W: Weights>(
 }
 
 #[allow(clippy::too_many_arguments)]
-fn linear<X: Element, W: Weights>(
+fn linear<X: Element, W: Weights, B: Element>(
     kernel: &'static str,
     cpu: &Cpu,
     x: MatRef<'_, X>,
     weights: W,
     outputs: usize,
     order: Option<&[i32]>,
-    bias: Option<&[X]>,
+    bias: Option<&[B]>,
     mut out: MatMut<'_, X>,
     scratch: &mut [f32],
 ) -> Result<()> {
@@ -373,12 +373,12 @@ fn arrange_all<X: Element>(
 }
 
 /// The product, of a checked x with checked weights.
-fn rest<X: Element, W: Weights, O: Element>(
+fn rest<X: Element, W: Weights, O: Element, B: Element>(
     cpu: &Cpu,
     x: MatRef<'_, X>,
     weights: W,
     outputs: usize,
-    finish: &Finish<'_, O, O>,
+    finish: &Finish<'_, O, B>,
     scratch: &mut [f32],
 ) {
     let (list, scratch) = scratch.split_at_mut(aligned_len(Item::scratch(Item::most(1, x.rows()))));

@@ -33,6 +33,9 @@ const GROUP: usize = 4;
 const X_CHUNK: usize = 6 * 1024;
 /// Outputs whose sums wait meanwhile.
 const OUTPUTS: usize = 16;
+/// Bytes ahead at which codes in one run of memory are asked for: what one core reads while
+/// the memory answers.
+const AHEAD: usize = 4096;
 
 impl<F: Format> Kernel for Stream<F> {
     type Output = ();
@@ -80,20 +83,37 @@ unsafe fn dots<S: Simd, F: Format, const R: usize, const P: usize>(
     let chunks = (R * units * unit).div_ceil(X_CHUNK).max(1);
     let chunk = units.div_ceil(chunks).next_multiple_of(2).max(2);
     let row_bytes = segments * F::bytes(segment);
+    // Whole rows are one run of memory. A chunk of x takes a part of each row, and the hardware
+    // does not know where the next one is: then the next outputs' rows are asked for.
+    let ahead = if chunk < units {
+        Ahead::Far(OUTPUTS * row_bytes)
+    } else {
+        Ahead::Near(AHEAD)
+    };
+    let mut x = [task.x; R];
+    for (j, x) in x.iter_mut().enumerate() {
+        *x = task.x.wrapping_add((r + j) * task.x_stride);
+    }
     let mut waiting = [[[s.splat(0.0); R]; P]; OUTPUTS];
     for u0 in (0..units).step_by(chunk) {
         let range = (u0, (u0 + chunk).min(units));
         for o in first..last {
-            let row = task.first + o;
-            // SAFETY: the row, the range of units and R rows of x from r are inside.
+            let number = (task.first + o) * segments;
+            // SAFETY: the output's row, the range of units and R rows of x from r are inside.
             unsafe {
-                let codes = task.codes.add(row * row_bytes);
-                let x = task.x.add(r * task.x_stride);
+                let row = Row {
+                    format: task.format,
+                    length: segment,
+                    codes: task.codes.add((task.first + o) * row_bytes),
+                    number,
+                    x,
+                    ahead,
+                };
                 let sums = &mut waiting[o - first];
                 if F::SCALED {
-                    scaled(s, task, codes, row * segments, x, range, sums);
+                    row.scaled(s, range, sums);
                 } else {
-                    unscaled(s, task, codes, x, range, sums);
+                    row.unscaled(s, range, sums);
                 }
             }
         }
@@ -110,172 +130,168 @@ unsafe fn dots<S: Simd, F: Format, const R: usize, const P: usize>(
     }
 }
 
-/// Adds the segments of a range for one output, in turns to two sums of each row if rows are few.
-///
-/// # Safety
-/// `codes` must be an output's row, `number` that of its first segment, x R rows.
-#[inline(always)]
-unsafe fn scaled<S: Simd, F: Format, const R: usize, const P: usize>(
-    s: S,
-    task: &Stream<F>,
+/// An output's row of weights, and R rows of x.
+struct Row<F, const R: usize> {
+    format: F,
+    /// Elements of a segment.
+    length: usize,
     codes: *const u8,
+    /// The number of its first segment.
     number: usize,
-    x: *const f32,
-    (mut segment, end): (usize, usize),
-    sums: &mut [[S::F; R]; P],
-) {
-    let turns = if R <= 2 { 2 } else { 1 };
-    let mut totals = *sums;
-    // SAFETY: the segments are inside the row.
-    unsafe {
-        while segment + turns <= end {
-            for total in totals.iter_mut().take(turns) {
-                add_segment::<S, F, R, P>(s, task, codes, number, x, segment, total);
+    x: [*const f32; R],
+    ahead: Ahead,
+}
+
+/// How many bytes ahead codes are asked for, and for which cache.
+#[derive(Clone, Copy)]
+enum Ahead {
+    Near(usize),
+    Far(usize),
+}
+
+impl Ahead {
+    #[inline(always)]
+    fn ask<S: Simd>(self, s: S, codes: *const u8) {
+        match self {
+            Self::Near(n) => s.prefetch(codes.wrapping_add(n)),
+            Self::Far(n) => s.prefetch_far(codes.wrapping_add(n)),
+        }
+    }
+}
+
+impl<F: Format, const R: usize> Row<F, R> {
+    /// Adds the segments of a range, in turns to two sums of each row of x if these are few.
+    ///
+    /// # Safety
+    /// The row and x must be valid, with these segments.
+    #[inline(always)]
+    unsafe fn scaled<S: Simd, const P: usize>(
+        &self,
+        s: S,
+        (mut segment, end): (usize, usize),
+        sums: &mut [[S::F; R]; P],
+    ) {
+        let mut totals = *sums;
+        // SAFETY: the segments are inside the row.
+        unsafe {
+            if R <= 2 {
+                while segment + 2 <= end {
+                    self.add_segment::<S, P>(s, segment, &mut totals[0]);
+                    self.add_segment::<S, P>(s, segment + 1, &mut totals[1]);
+                    segment += 2;
+                }
+            }
+            while segment < end {
+                self.add_segment::<S, P>(s, segment, &mut totals[0]);
                 segment += 1;
             }
         }
-        if segment < end {
-            add_segment::<S, F, R, P>(s, task, codes, number, x, segment, &mut totals[0]);
-        }
+        *sums = totals;
     }
-    *sums = totals;
-}
 
-/// Adds one segment.
-///
-/// # Safety
-/// As for `scaled`; the segment is inside the row.
-#[inline(always)]
-unsafe fn add_segment<S: Simd, F: Format, const R: usize, const P: usize>(
-    s: S,
-    task: &Stream<F>,
-    codes: *const u8,
-    number: usize,
-    x: *const f32,
-    segment: usize,
-    total: &mut [S::F; R],
-) {
-    // SAFETY: the caller's duty is the same.
-    unsafe {
-        let part = segment_sum::<S, F, R, P>(s, task, codes, number, x, segment);
-        let scale = s.splat(task.format.scale(number + segment));
-        for (total, &part) in total.iter_mut().zip(&part) {
-            *total = s.fma(part, scale, *total);
+    /// Adds one segment: the sum over it, times its scale.
+    ///
+    /// # Safety
+    /// As for `scaled`; the segment is inside the row.
+    #[inline(always)]
+    unsafe fn add_segment<S: Simd, const P: usize>(
+        &self,
+        s: S,
+        segment: usize,
+        total: &mut [S::F; R],
+    ) {
+        let number = self.number + segment;
+        let zero = [s.splat(0.0); R];
+        // SAFETY: the caller's duty; the last block is read only as far as the segment goes.
+        unsafe {
+            let scale = s.splat(self.format.scale(number));
+            let part = if F::ONE_BLOCK {
+                let at = segment * BLOCK;
+                let codes = self.codes.add(F::bytes(at));
+                self.ahead.ask(s, codes);
+                let block = self.format.decode(s, number, codes);
+                self.accumulate(s, block, at, [zero])[0]
+            } else {
+                let codes = self.codes.add(segment * F::bytes(self.length));
+                let first = segment * self.length.next_multiple_of(BLOCK);
+                let mut parts = [zero; P];
+                let whole = self.length / BLOCK * BLOCK;
+                for i in (0..whole).step_by(BLOCK) {
+                    let codes = codes.add(F::bytes(i));
+                    self.ahead.ask(s, codes);
+                    let block = self.format.decode(s, number, codes);
+                    parts = self.accumulate(s, block, first + i, parts);
+                }
+                if whole < self.length {
+                    let (codes, n) = (codes.add(F::bytes(whole)), self.length - whole);
+                    let block = decode_partial(s, self.format, number, codes, n);
+                    parts = self.accumulate(s, block, first + whole, parts);
+                }
+                let mut part = parts[0];
+                for other in &parts[1..] {
+                    for (sum, &other) in part.iter_mut().zip(other) {
+                        *sum = s.add(*sum, other);
+                    }
+                }
+                part
+            };
+            for (total, &part) in total.iter_mut().zip(&part) {
+                *total = s.fma(part, scale, *total);
+            }
         }
     }
-}
 
-/// The sums of one segment, before its scale.
-///
-/// # Safety
-/// As for `scaled`; the segment is inside the row.
-#[inline(always)]
-unsafe fn segment_sum<S: Simd, F: Format, const R: usize, const P: usize>(
-    s: S,
-    task: &Stream<F>,
-    codes: *const u8,
-    number: usize,
-    x: *const f32,
-    segment: usize,
-) -> [S::F; R] {
-    let length = if F::ONE_BLOCK {
-        BLOCK
-    } else {
-        task.layout.segment
-    };
-    let row_bytes = task.layout.segments * F::bytes(length);
-    let padded = length.next_multiple_of(BLOCK);
-    let mut parts = [[s.splat(0.0); R]; P];
-    // SAFETY: the caller's duty; the last block is read only as far as the segment goes.
-    unsafe {
-        let codes = codes.add(segment * F::bytes(length));
-        let x = x.add(segment * padded);
-        if F::ONE_BLOCK {
-            s.prefetch(codes.wrapping_add(ahead(row_bytes)));
-            let block = task.format.decode(s, number + segment, codes);
-            return accumulate::<S, R, 1>(s, block, x, task.x_stride, [parts[0]])[0];
+    /// Adds the blocks of a range of a row of one segment.
+    ///
+    /// # Safety
+    /// As for `scaled`, with these blocks.
+    #[inline(always)]
+    unsafe fn unscaled<S: Simd, const P: usize>(
+        &self,
+        s: S,
+        (first, last): (usize, usize),
+        sums: &mut [[S::F; R]; P],
+    ) {
+        let whole = (self.length / BLOCK).min(last);
+        let mut parts = *sums;
+        // SAFETY: the caller's duty; the last block is read only as far as the segment goes.
+        unsafe {
+            for b in first..whole {
+                let codes = self.codes.add(b * F::bytes(BLOCK));
+                self.ahead.ask(s, codes);
+                let block = self.format.decode(s, 0, codes);
+                parts = self.accumulate(s, block, b * BLOCK, parts);
+            }
+            if whole < last {
+                let codes = self.codes.add(whole * F::bytes(BLOCK));
+                let n = self.length - whole * BLOCK;
+                let block = decode_partial(s, self.format, 0, codes, n);
+                parts = self.accumulate(s, block, whole * BLOCK, parts);
+            }
         }
-        let whole = length / BLOCK * BLOCK;
-        for i in (0..whole).step_by(BLOCK) {
-            let codes = codes.add(F::bytes(i));
-            s.prefetch(codes.wrapping_add(ahead(row_bytes)));
-            let block = task.format.decode(s, number + segment, codes);
-            parts = accumulate(s, block, x.add(i), task.x_stride, parts);
-        }
-        if whole < length {
-            let codes = codes.add(F::bytes(whole));
-            let block = decode_partial(s, task.format, number + segment, codes, length - whole);
-            parts = accumulate(s, block, x.add(whole), task.x_stride, parts);
-        }
+        *sums = parts;
     }
-    let mut sums = parts[0];
-    for part in &parts[1..] {
-        for (sum, &part) in sums.iter_mut().zip(part) {
-            *sum = s.add(*sum, part);
-        }
-    }
-    sums
-}
 
-/// Adds the blocks of a range for one output.
-///
-/// # Safety
-/// As for `scaled`; the layout has one segment.
-#[inline(always)]
-unsafe fn unscaled<S: Simd, F: Format, const R: usize, const P: usize>(
-    s: S,
-    task: &Stream<F>,
-    codes: *const u8,
-    x: *const f32,
-    (first, last): (usize, usize),
-    sums: &mut [[S::F; R]; P],
-) {
-    let length = task.layout.segment;
-    let ahead = ahead(F::bytes(length));
-    let whole = (length / BLOCK).min(last);
-    let mut parts = *sums;
-    // SAFETY: the caller's duty; the last block is read only as far as the segment goes.
-    unsafe {
-        for b in first..whole {
-            let codes = codes.add(b * F::bytes(BLOCK));
-            s.prefetch(codes.wrapping_add(ahead));
-            let block = task.format.decode(s, 0, codes);
-            parts = accumulate(s, block, x.add(b * BLOCK), task.x_stride, parts);
+    /// The parts and the products of a block with the elements of x from `at` on, its vectors
+    /// in turns to the parts.
+    ///
+    /// # Safety
+    /// x must have these elements.
+    #[inline(always)]
+    unsafe fn accumulate<S: Simd, const P: usize>(
+        &self,
+        s: S,
+        block: S::Block,
+        at: usize,
+        mut parts: [[S::F; R]; P],
+    ) -> [[S::F; R]; P] {
+        for (v, &weights) in block.as_ref().iter().enumerate() {
+            for (part, &x) in parts[v % P].iter_mut().zip(&self.x) {
+                // SAFETY: the caller's duty.
+                let x = unsafe { s.load(x.add(at + v * S::LANES)) };
+                *part = s.fma(x, weights, *part);
+            }
         }
-        if whole < last {
-            let codes = codes.add(whole * F::bytes(BLOCK));
-            let block = decode_partial(s, task.format, 0, codes, length - whole * BLOCK);
-            parts = accumulate(s, block, x.add(whole * BLOCK), task.x_stride, parts);
-        }
+        parts
     }
-    *sums = parts;
-}
-
-/// The parts and the products of a block with R rows of x, its vectors in turns to P parts.
-///
-/// # Safety
-/// x must have R rows of a block.
-#[inline(always)]
-unsafe fn accumulate<S: Simd, const R: usize, const P: usize>(
-    s: S,
-    block: S::Block,
-    x: *const f32,
-    x_stride: usize,
-    mut parts: [[S::F; R]; P],
-) -> [[S::F; R]; P] {
-    for (v, &weights) in block.as_ref().iter().enumerate() {
-        for (j, part) in parts[v % P].iter_mut().enumerate() {
-            // SAFETY: the caller's duty.
-            let x = unsafe { s.load(x.add(j * x_stride + v * S::LANES)) };
-            *part = s.fma(x, weights, *part);
-        }
-    }
-    parts
-}
-
-/// How far ahead codes are asked for: a row, since a chunk of x takes a part of each, and at
-/// least what hides the memory's latency.
-#[inline(always)]
-fn ahead(row_bytes: usize) -> usize {
-    row_bytes.max(1024)
 }

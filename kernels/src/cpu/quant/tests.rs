@@ -143,6 +143,11 @@ struct Case {
 
 /// Runs a layer with random weights and compares it with two loops in f64; returns what was stored.
 fn check<X: Element>(cpu: &Cpu, case: Case) -> Vec<X> {
+    check_mixed::<X, X>(cpu, case)
+}
+
+/// The same with the scales of groups, and their bias, in another type.
+fn check_mixed<X: Element, W: Element>(cpu: &Cpu, case: Case) -> Vec<X> {
     let Case {
         kind,
         rows,
@@ -155,6 +160,10 @@ fn check<X: Element>(cpu: &Cpu, case: Case) -> Vec<X> {
     let x_stride = inner + gap;
     let x: Vec<X> = rng.vec(1 + rows * x_stride);
     let bias_values: Vec<X> = rng.vec(outputs);
+    let group_bias: Vec<W> = bias_values
+        .iter()
+        .map(|b| W::from_f32(b.to_f32()))
+        .collect();
     let bias = bias.then_some(&bias_values[..]);
     let out_stride = outputs + gap;
     let mut out = vec![X::from_f32(7.0); rows * out_stride];
@@ -166,7 +175,7 @@ fn check<X: Element>(cpu: &Cpu, case: Case) -> Vec<X> {
         Kind::Groups(group, _) => inner / group,
         _ => 0,
     };
-    let group_scale: Vec<X> = rng.vec(outputs * groups);
+    let group_scale: Vec<W> = rng.vec(outputs * groups);
     let zero: Vec<u8> = bytes(&mut rng, outputs * groups)
         .iter()
         .map(|z| z % 16)
@@ -206,6 +215,7 @@ fn check<X: Element>(cpu: &Cpu, case: Case) -> Vec<X> {
                 layout,
             };
             let mut scratch = scratch(int4_group_linear_scratch(cpu, rows, layout, ordered));
+            let bias = bias.map(|_| &group_bias[..]);
             int4_group_linear(cpu, x_view, weights, bias, to, &mut scratch)
         }
     }
@@ -228,7 +238,10 @@ fn check<X: Element>(cpu: &Cpu, case: Case) -> Vec<X> {
     let (mut found, mut expected, mut bounds) = (vec![], vec![], vec![]);
     for r in 0..rows {
         for o in 0..outputs {
-            let bias = bias.map_or(0.0, |b| f64::from(b[o].to_f32()));
+            let bias = bias.map_or(0.0, |b| match kind {
+                Kind::Groups(..) => f64::from(group_bias[o].to_f32()),
+                _ => f64::from(b[o].to_f32()),
+            });
             let (mut sum, mut magnitude) = (bias, bias.abs());
             for (i, &column) in order.iter().enumerate() {
                 let column = if ordered { column as usize } else { i };
@@ -289,8 +302,8 @@ fn plain(kind: Kind, rows: usize, inner: usize, outputs: usize) -> Case {
 fn lengths_around_vectors_and_tiles() {
     each_cpu(|cpu| {
         for kind in KINDS {
-            for rows in [0, 1, 2, 3, 4, 5, 7, 9, 12, 13, 14, 25] {
-                for inner in [0, 1, 2, 31, 32, 33, 95, 130] {
+            for rows in [0, 1, 2, 3, 4, 7, 12, 13, 25] {
+                for inner in [0, 1, 2, 31, 32, 33, 130] {
                     check::<f32>(cpu, plain(kind, rows, inner, 19));
                 }
                 for outputs in [0, 1, 7, 8, 15, 17, 33, 65] {
@@ -314,6 +327,10 @@ fn types_biases_and_strides() {
                 check::<f32>(cpu, case);
                 check::<f16>(cpu, case);
                 check::<bf16>(cpu, case);
+                if matches!(kind, Kind::Groups(..)) {
+                    check_mixed::<f32, f16>(cpu, case);
+                    check_mixed::<f32, bf16>(cpu, case);
+                }
             }
         }
     });
@@ -324,10 +341,10 @@ fn blocks_and_threads() {
     // Several strips, parts of the inner axis and items, and the same bits from every number of threads.
     for kind in KINDS {
         for (rows, inner, outputs) in [
-            (1, 2000, 600),
-            (4, 4000, 300),
-            (13, 700, 530),
-            (400, 300, 70),
+            (1, 1000, 600),
+            (4, 2000, 100),
+            (13, 600, 280),
+            (200, 270, 40),
         ] {
             let mut first: Vec<(Isa, Vec<u32>)> = vec![];
             each_cpu(|cpu| {
