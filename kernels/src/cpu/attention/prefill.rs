@@ -5,7 +5,7 @@
 //! are the broadcast operand of the matrix tile and need no transposing copy, and the softmax
 //! over keys is a walk down the columns without a sum across lanes.
 //!
-//! A block's keys and values are copied as f32, padded with zeros to whole tiles. Rows are taken
+//! A block's keys and values are copied as f32, in whole tiles. Rows are taken
 //! NR vectors at a time: two, or one where a task has no more rows than that (one query of a
 //! group of 8 heads, on AVX2), with tiles twice as high. Bound by the FMA units: 4 D operations
 //! for each key and row.
@@ -90,29 +90,25 @@ pub(super) unsafe fn run<S: Simd, E: Element, const NR: usize>(
         rest = tail;
         part
     });
-    q.fill(0.0);
+    // What pads keys and values may be anything: it meets padding only.
     sums.fill(0.0);
-    keys.fill(0.0);
-    values.fill(0.0);
     maxima.fill(f32::NEG_INFINITY);
     totals.fill(0.0);
     let (mut first, mut last) = (usize::MAX, 0);
     let (mut all_first, mut all_last) = (0, usize::MAX);
     for r in 0..n_rows {
-        for d in 0..dim {
-            // SAFETY: d is inside the row of q.
-            q[d * size.rows + r] = unsafe { *task.q(r).add(d) }.to_f32() * task.operands.scale;
-        }
         let (from, to) = task.visible(r);
         (first, last) = (first.min(from), last.max(to));
         (all_first, all_last) = (all_first.max(from), all_last.min(to));
     }
+    ask_for(s, task, first..(first + size.keys).min(last));
+    // SAFETY: both parts are as large as `size` says.
+    unsafe { transpose_queries(s, task, &size, keys.as_mut_ptr(), q.as_mut_ptr()) };
 
     let mut block = first;
     while block < last {
         let n = (last - block).min(size.keys);
-        // Rows of the last tile past the keys hold values of an earlier block or zeros; their
-        // scores are not looked at.
+        // Rows of the last tile past the keys hold anything; their scores are not looked at.
         let padded = n.next_multiple_of(height);
         let masked = block < all_first || block + n > all_last;
         if masked {
@@ -178,15 +174,17 @@ pub(super) unsafe fn run<S: Simd, E: Element, const NR: usize>(
 
     for r in 0..n_rows {
         let factor = s.splat(task.factor(r, maxima[r], totals[r]));
-        // The keys are done with: their place holds a row of the output.
-        let row = &mut keys[..size.dim];
-        for (d, x) in row.iter_mut().enumerate() {
-            *x = sums[d * size.rows + r];
-        }
+        // The keys are done with: their place holds LANES rows of the output.
+        let rows = keys.as_mut_ptr();
+        let (base, lane) = (r / S::LANES * S::LANES, r % S::LANES);
         for d in (0..dim).step_by(S::LANES) {
-            // SAFETY: d is inside the row of out, and `row` is whole vectors.
+            // SAFETY: d is inside the row of out; sums and keys are whole squares of vectors.
             unsafe {
-                let v = s.mul(s.load(row.as_ptr().add(d)), factor);
+                if lane == 0 {
+                    let from = sums.as_ptr().add(d * size.rows + base);
+                    s.transpose(from, size.rows, rows.add(d), size.dim);
+                }
+                let v = s.mul(s.load(rows.add(lane * size.dim + d)), factor);
                 if d + S::LANES <= dim {
                     E::store(s, task.out(r).add(d), v);
                 } else {
@@ -197,8 +195,48 @@ pub(super) unsafe fn run<S: Simd, E: Element, const NR: usize>(
     }
 }
 
-/// Asks for keys and values that are copied next, so that they come from memory while the
-/// tiles of the present block are computed.
+/// The rows of q times the scale as columns of `q`, zeros as the columns beyond them.
+///
+/// # Safety
+/// `q` must be valid for `size.dim` rows of `size.rows`, `room` for LANES rows of `size.dim`.
+#[inline(always)]
+unsafe fn transpose_queries<S: Simd, E: Element>(
+    s: S,
+    task: &Rows<'_, E>,
+    size: &Sizes,
+    room: *mut f32,
+    q: *mut f32,
+) {
+    let dim = task.dim();
+    let scale = s.splat(task.operands.scale);
+    for base in (0..size.rows).step_by(S::LANES) {
+        // SAFETY: rows of the task have `dim` elements; the caller vouches for the rest, and
+        // `size.dim` is at least `dim` in whole vectors.
+        unsafe {
+            for lane in 0..S::LANES {
+                let row = room.add(lane * size.dim);
+                if base + lane < task.len() {
+                    widen(s, task.q(base + lane), dim, row);
+                } else {
+                    for d in (0..dim).step_by(S::LANES) {
+                        s.store(row.add(d), s.splat(0.0));
+                    }
+                }
+            }
+            for d in (0..dim).step_by(S::LANES) {
+                for lane in 0..S::LANES {
+                    let at = room.add(lane * size.dim + d);
+                    s.store(at, s.mul(s.load(at), scale));
+                }
+                let to = q.add(d * size.rows + base);
+                s.transpose(room.add(d), size.dim, to, size.rows);
+            }
+        }
+    }
+}
+
+/// Asks for keys and values that are copied next, so that they come from memory while something
+/// else is computed.
 #[inline(always)]
 fn ask_for<S: Simd, E: Element>(s: S, task: &Rows<'_, E>, keys: std::ops::Range<usize>) {
     const LINE: usize = 64;
