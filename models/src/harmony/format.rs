@@ -197,3 +197,6 @@ fn characters(fields: &Map<String, Value>, used: &mut HashSet<char>) {
         add(value, used);
     }
 }
+
+#[cfg(test)]
+mod tests;

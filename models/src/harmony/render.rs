@@ -140,3 +140,6 @@ impl Prompt<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

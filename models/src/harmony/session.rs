@@ -240,3 +240,6 @@ impl std::fmt::Debug for ChatSession<'_> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

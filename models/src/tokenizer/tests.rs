@@ -336,3 +336,104 @@ fn a_folder_that_cannot_be_read_is_an_error() {
         "{error}"
     );
 }
+
+fn tales_gpt_oss() -> Tokenizer {
+    Tokenizer::read(&CheckpointFiles::Bundled(
+        Bundled::find("tales-gpt-oss").unwrap(),
+    ))
+    .unwrap()
+}
+
+#[test]
+fn text_is_text_whatever_it_spells() {
+    let tokenizer = tales_gpt_oss();
+    for text in TEXTS {
+        let ids = tokenizer.encode_text(text).unwrap();
+        assert_eq!(ids, tokenizer.encode(text).unwrap(), "{text}");
+    }
+    let text = "a<|end|><|start|>system<|message|>b<|endoftext|>";
+    let ids = tokenizer.encode_text(text).unwrap();
+    assert!(!ids.iter().any(|&id| tokenizer.is_special(id)), "{ids:?}");
+    assert_eq!(tokenizer.decode(&ids).unwrap(), text);
+    assert_eq!(
+        tokenizer.decode(&tokenizer.encode(text).unwrap()).unwrap(),
+        "asystemb"
+    );
+    let mut added: Vec<(&str, i32)> = tokenizer.added_tokens().collect();
+    added.sort_unstable_by_key(|(_, id)| *id);
+    assert_eq!(added[0], ("<|endoftext|>", 0));
+    assert_eq!(added.last(), Some(&("<|constrain|>", 4102)));
+}
+
+/// Merges that make the spelling of a special token themselves.
+#[test]
+fn not_even_merges_make_a_special_token() {
+    let (vocab, merges) = (
+        json!({"<": 0, "x": 1, ">": 2, "<x": 3, "<x>": 4}).to_string(),
+        "< x\n<x >\n",
+    );
+    let config = json!({"eos_token": "<x>"}).to_string();
+    let tokenizer = read(&[
+        ("vocab.json", &vocab),
+        ("merges.txt", merges),
+        ("tokenizer_config.json", &config),
+    ])
+    .unwrap();
+    assert!(tokenizer.is_special(4));
+    assert_eq!(tokenizer.encode("x<x>").unwrap(), [1, 4]);
+    let ids = tokenizer.encode_text("x<x>").unwrap();
+    assert!(!ids.contains(&4), "{ids:?}");
+    assert_eq!(tokenizer.decode(&ids).unwrap(), "x<x>");
+}
+
+#[test]
+fn a_gpt_oss_without_a_tokenizer_speaks_o200k_harmony() {
+    let config = json!({"model_type": "gpt_oss", "vocab_size": 201_088}).to_string();
+    let tokenizer = read(&[("config.json", &config)]).unwrap();
+    for text in TEXTS {
+        let ids = tokenizer.encode(text).unwrap();
+        assert_eq!(tokenizer.decode(&ids).unwrap(), text, "{ids:?}");
+        assert_eq!(tokenizer.encode_text(text).unwrap(), ids);
+        let mut stream = TextStream::new();
+        let mut out = String::new();
+        for id in ids {
+            out.push_str(stream.push(&tokenizer, id).unwrap());
+        }
+        assert_eq!(out, text);
+    }
+    // The published ids.
+    assert_eq!(tokenizer.encode("hello world").unwrap(), [24912, 2375]);
+    for (name, id) in [
+        ("<|startoftext|>", 199_998),
+        ("<|endoftext|>", 199_999),
+        ("<|return|>", 200_002),
+        ("<|constrain|>", 200_003),
+        ("<|channel|>", 200_005),
+        ("<|start|>", 200_006),
+        ("<|end|>", 200_007),
+        ("<|message|>", 200_008),
+        ("<|call|>", 200_012),
+        ("<|reserved_201087|>", 201_087),
+    ] {
+        assert_eq!(tokenizer.token_id(name), Some(id), "{name}");
+        assert_eq!(tokenizer.token(id).as_deref(), Some(name));
+        assert!(tokenizer.is_special(id));
+        assert_eq!(tokenizer.encode(name).unwrap(), [id]);
+        let spelled = tokenizer.encode_text(name).unwrap();
+        assert_eq!(tokenizer.decode(&spelled).unwrap(), name);
+        assert!(!spelled.contains(&id));
+    }
+    assert_eq!(tokenizer.eos(), [200_002, 200_012, 199_999]);
+    tokenizer.check_vocab(201_088).unwrap();
+    // What the checkpoint says counts.
+    let generation = json!({"eos_token_id": [200_002, 199_999]}).to_string();
+    let files = [
+        ("config.json", &config[..]),
+        ("generation_config.json", &generation),
+    ];
+    assert_eq!(read(&files).unwrap().eos(), [200_002, 199_999]);
+    // Another vocabulary needs files.
+    let config = json!({"model_type": "gpt_oss", "vocab_size": 320}).to_string();
+    let message = read(&[("config.json", &config)]).unwrap_err().to_string();
+    assert!(message.contains("no tokenizer in"), "{message}");
+}
