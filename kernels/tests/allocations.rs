@@ -5,9 +5,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use linnet_kernels::attention::{AttentionArgs, Mask, attention, attention_scratch};
+use linnet_kernels::attention::{
+    AttentionArgs, Mask, PackedArgs, attention, attention_scratch, packed_attention,
+    packed_attention_scratch,
+};
 use linnet_kernels::binary::{BinaryOp, binary_in_place};
-use linnet_kernels::cache::{Positions, write_rows};
+use linnet_kernels::cache::{Positions, write_packed, write_rows};
 use linnet_kernels::experts::{
     ExpertsShape, experts, experts_scratch, experts_sum, experts_sum_scratch,
 };
@@ -17,8 +20,11 @@ use linnet_kernels::quant::{
     GroupLayout, Int4Groups, Mxfp4, int4_group_linear, int4_group_linear_scratch, int8_linear,
     int8_linear_scratch,
 };
+use linnet_kernels::ranks::descending_ranks;
 use linnet_kernels::reduce::argmax_rows;
+use linnet_kernels::rope::{Yarn, rope, rope_scratch};
 use linnet_kernels::softmax::softmax_in_place;
+use linnet_kernels::swiglu::clamped_swiglu;
 use linnet_kernels::unary::{UnaryOp, unary_in_place};
 use linnet_kernels::{Cpu, HeadsMut, HeadsRef, MatMut, MatRef};
 
@@ -197,6 +203,66 @@ fn packed(
     int8_linear(cpu, x, &codes[..o * h], &data[..o], None, to, scratch).unwrap();
 }
 
+/// What a step of tokens of several sequences has besides: 8 heads on 1.
+fn tokens(
+    cpu: &Cpu,
+    n: usize,
+    data: &[f32],
+    cache: &mut [f32],
+    out: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let (heads, dim) = (8, 32);
+    let yarn = Yarn {
+        theta: 1e4,
+        factor: 4.0,
+        beta_fast: 32.0,
+        beta_slow: 1.0,
+        original: 64.0,
+    };
+    // A run of tokens in row 1, then an idle one.
+    let (mut rows, mut positions) = ([1; 64], [0; 64]);
+    (0..n).for_each(|p| positions[p] = p as i32);
+    (rows[n - 1], positions[n - 1]) = (0, -1);
+    let (rows, positions) = (&rows[..n], &positions[..n]);
+    let shape = [1, heads, n, dim];
+    let x = HeadsRef::contiguous(data, shape).unwrap();
+    rope(
+        cpu,
+        x,
+        MatRef::contiguous(positions, 1, n).unwrap(),
+        &yarn,
+        HeadsMut::contiguous(out, shape).unwrap(),
+        scratch,
+    )
+    .unwrap();
+    let kv_shape = [2, 1, 128, dim];
+    let key = HeadsRef::contiguous(data, [1, 1, n, dim]).unwrap();
+    let to = HeadsMut::contiguous(cache, kv_shape).unwrap();
+    write_packed(cpu, key, rows, positions, to).unwrap();
+    let kv = HeadsRef::contiguous(cache, kv_shape).unwrap();
+    let args = PackedArgs {
+        scale: 0.125,
+        rows,
+        positions,
+        window: Some(16),
+        sinks: Some(&data[..heads]),
+    };
+    let to = HeadsMut::contiguous(out, shape).unwrap();
+    packed_attention(cpu, x, kv, kv, args, to, scratch).unwrap();
+    let x = MatRef::contiguous(data, n, 64).unwrap();
+    let to = MatMut::contiguous(out, n, 32).unwrap();
+    clamped_swiglu(cpu, x, 1.7, 7.0, to).unwrap();
+    let mut ranks = [0; 64 * 32];
+    let x = MatRef::contiguous(data, n, 32).unwrap();
+    let to = MatMut::contiguous(&mut ranks, n, 32).unwrap();
+    descending_ranks(cpu, x, to).unwrap();
+}
+
+fn tokens_scratch(cpu: &Cpu, n: usize) -> usize {
+    packed_attention_scratch(cpu, [1, 8, n, 32], 1).max(rope_scratch(cpu, 32))
+}
+
 fn main() {
     for threads in [1, 2, 4] {
         let cpu = Cpu::new(threads).unwrap();
@@ -220,6 +286,7 @@ fn main() {
                 4,
             ));
             let size = size.max(packed_scratch(&cpu, rows));
+            let size = size.max(tokens_scratch(&cpu, rows));
             let mut scratch = vec![0.0; size];
             let mut run = || {
                 step(
@@ -232,6 +299,7 @@ fn main() {
                     &mut scratch,
                 );
                 packed(&cpu, rows, &data, (&codes, &bytes), &mut wide, &mut scratch);
+                tokens(&cpu, rows, &data, &mut cache, &mut out, &mut scratch);
             };
             run();
             let before = ALLOCATIONS.load(Ordering::SeqCst);
