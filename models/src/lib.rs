@@ -13,7 +13,8 @@
 //! [`load`] takes the name of a bundled model, a folder, or a Hub id, and gives
 //! a [`TextModel`]: a [`LanguageModel`] with its [`Tokenizer`] and the
 //! conversation so far. [`GenerateOptions`] say how it writes, and when it
-//! stops. Programs that work on token ids use [`load_model`].
+//! stops. Models that answer in turns hold a [`TextModel::chat`], in the format
+//! of [`harmony`]. Programs that work on token ids use [`load_model`].
 //!
 //! The programs `chat` and `logits` are made of nothing else.
 

@@ -136,8 +136,11 @@ pub(super) fn is_prose(text: &str) -> bool {
 
 /// Whether a text is only what models put around names by mistake.
 pub(super) fn is_noise(text: &str) -> bool {
-    text.chars()
-        .all(|c| c.is_whitespace() || "?!.,:;*-–—".contains(c))
+    text.chars().all(is_noise_char)
+}
+
+fn is_noise_char(c: char) -> bool {
+    c.is_whitespace() || "?!.,:;*-–—".contains(c)
 }
 
 /// Reads `[role] [to=recipient] [channel]` and returns what is left.
@@ -171,6 +174,14 @@ fn read_channel<'t>(text: &'t str, closed: bool, header: &mut Header) -> &'t str
         push_word(&mut header.extra, &name);
     }
     let before = header.channel.take();
+    // A slip of the pen before the name.
+    let name = text.trim_start_matches(is_noise_char);
+    let text = if name.len() < text.len() && take_channel(name).is_some() {
+        push_word(&mut header.extra, text[..text.len() - name.len()].trim());
+        name
+    } else {
+        text
+    };
     let left = read_names(text, header);
     if header.channel.is_none() {
         header.channel = before;

@@ -53,6 +53,11 @@ impl Grammar {
         }
     }
 
+    /// Whether the turn was ended by a token.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// The message whose text is being written.
     pub(super) fn open_message(&self) -> Option<&Header> {
         match &self.state {

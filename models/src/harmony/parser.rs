@@ -95,6 +95,11 @@ impl Parser {
         self.grammar = Grammar::ended();
     }
 
+    /// Whether the model ended its turn.
+    pub fn has_ended(&self) -> bool {
+        self.grammar.has_ended()
+    }
+
     /// The message whose text is being written, if there is one.
     pub fn open_message(&self) -> Option<&Header> {
         self.grammar.open_message()

@@ -42,7 +42,7 @@ impl<'a> Reply<'a> {
             [] => None,
             stop => Some(StopStrings::new(stop)?),
         };
-        open.is_cut = false;
+        open.is_cut = true;
         let message = open.parser.open_message().cloned();
         Ok(Self {
             tokens,

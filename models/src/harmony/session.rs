@@ -55,7 +55,7 @@ pub struct ChatSession<'m> {
 pub(super) struct OpenTurn {
     pub(super) parser: Parser,
     pub(super) turn: Turn,
-    /// Whether the output stopped, and not the model.
+    /// Whether the output stopped, or was not asked for any more.
     pub(super) is_cut: bool,
 }
 
@@ -122,16 +122,15 @@ impl<'m> ChatSession<'m> {
     }
 
     /// Lets the model go on with a turn that was cut by its length or from
-    /// outside; `None` when there is no such turn.
+    /// outside, or whose reply was dropped; `None` when there is no such turn.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidOption`](crate::Error::InvalidOption) for options out of their range.
     pub fn go_on(&mut self) -> Result<Option<Reply<'_>>> {
-        if self.turn.as_ref().is_some_and(|turn| turn.is_cut) {
-            self.start(None).map(Some)
-        } else {
-            Ok(None)
+        match &self.turn {
+            Some(turn) if turn.is_cut && !turn.parser.has_ended() => self.start(None).map(Some),
+            _ => Ok(None),
         }
     }
 

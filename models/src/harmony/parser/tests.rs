@@ -211,6 +211,8 @@ fn words_after_channel() {
         ("commentary?", &["commentary ~?!| Once. |return"]),
         ("final 2?", &["final ~2?!| Once. |return"]),
         ("final?final?", &["final ~?final?!| Once. |return"]),
+        ("––commentary", &["commentary ~––!| Once. |return"]),
+        ("?final?", &["final ~? ?!| Once. |return"]),
         ("bash", &["bash| Once. |return"]),
         ("Final", &["final| Once. |return"]),
         (" final \n", &["final| Once. |return"]),

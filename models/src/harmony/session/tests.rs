@@ -189,6 +189,36 @@ fn a_turn_that_is_cut_goes_on() {
 }
 
 #[test]
+fn a_reply_that_is_dropped_goes_on() {
+    let reply = format!("{THOUGHT}<|channel|>final<|message|>There was a King.<|return|>");
+    let steps = tokenizer().encode(&reply).unwrap().len();
+    for dropped in 0..=steps {
+        let (mut model, _) = scripted(&[&reply], 200);
+        let mut chat = model.chat(options(99)).unwrap();
+        let mut first = chat.say("Begin.").unwrap();
+        for _ in 0..dropped {
+            first.next_step().unwrap().unwrap();
+        }
+        drop(first);
+        let rest = chat.go_on().unwrap();
+        assert_eq!(rest.is_some(), dropped < steps);
+        if let Some(rest) = rest {
+            let turn = rest.finish().unwrap();
+            assert_eq!(
+                turn.answer().as_deref(),
+                Some("There was a King."),
+                "{dropped}"
+            );
+        }
+        chat.add(Message::User("And?".to_owned()));
+        assert_eq!(
+            chat.messages()[1],
+            Message::Assistant("There was a King.".to_owned())
+        );
+    }
+}
+
+#[test]
 fn a_cut_turn_leaves_what_it_said() {
     let reply = format!("{THOUGHT}<|channel|>final<|message|>There was a King.<|return|>");
     let tokens = tokenizer().encode(&reply).unwrap();
