@@ -97,7 +97,7 @@ fn floats(stored: &Stored) -> Vec<f32> {
 }
 
 fn nibble(byte: u8, column: usize) -> u8 {
-    if column % 2 == 0 {
+    if column.is_multiple_of(2) {
         byte & 15
     } else {
         byte >> 4

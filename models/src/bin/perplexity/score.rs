@@ -33,9 +33,10 @@ pub fn score(
         // The last token of a window has nothing after it to be predicted.
         let inputs = &tokens[window.begin..window.end - 1];
         let logits = model.forward(inputs, 1).map_err(|e| e.to_string())?;
-        for at in window.first..window.end {
+        let targets = tokens.iter().enumerate().take(window.end);
+        for (at, &token) in targets.skip(window.first) {
             let row = logits.row(at - 1 - window.begin);
-            let token = usize::try_from(tokens[at]).unwrap_or(usize::MAX);
+            let token = usize::try_from(token).unwrap_or(usize::MAX);
             nats += surprise(row, token).ok_or_else(|| {
                 format!(
                     "the logits before token {at} of the text give it no probability: the weights \
