@@ -1,11 +1,11 @@
 //! Times each kernel family against its floor on this machine.
 //!
 //! `cargo bench -p linnet-kernels -- [--threads N] [FAMILY ..]`, families: `pool`, `stream`,
-//! `product`, `attention`, `rows`. A figure is the best of many runs. The floor (a plain read of as many bytes
-//! from memory, or FMAs on registers) is timed in turn with the kernel, since a shared
-//! machine's speed changes from one second to the next. With one thread the clock is the
-//! thread's own processor time. Weights come in turn from a set several times larger than the
-//! last cache. Nothing here fails: the ratios are for a person to read.
+//! `product`, `attention`, `quant`, `experts`, `rows`. A figure is the best of many runs. The
+//! floor (a plain read of as many bytes from memory, or FMAs on registers) is timed in turn with
+//! the kernel, since a shared machine's speed changes from one second to the next. With one
+//! thread the clock is the thread's own processor time. Weights come in turn from a set several
+//! times larger than the last cache. Nothing here fails: the ratios are for a person to read.
 
 mod attention;
 mod experts;

@@ -27,8 +27,10 @@ pub struct Stream<F> {
 }
 
 /// The most rows of x that share a decoded block: four partial and four whole sums leave half
-/// of 16 registers to decoding.
-const GROUP: usize = 4;
+/// of 16 registers to decoding. Long segments need two partial sums a row, and a table each.
+const fn group_of<F: Format>() -> usize {
+    if F::SCALED && !F::ONE_BLOCK { 3 } else { 4 }
+}
 /// Elements of x that are used for several outputs before the next: 24 KiB of an L1 cache of 32 KiB.
 const X_CHUNK: usize = 6 * 1024;
 /// Outputs whose sums wait meanwhile.
@@ -36,12 +38,14 @@ const OUTPUTS: usize = 16;
 /// Bytes ahead at which codes in one run of memory are asked for: what one core reads while
 /// the memory answers.
 const AHEAD: usize = 4096;
+/// Rows of x that leave room for codes in the L1 cache.
+const NEAR_ROWS: usize = 2;
 
 impl<F: Format> Kernel for Stream<F> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let groups = self.rows.div_ceil(GROUP).max(1);
+        let groups = self.rows.div_ceil(group_of::<F>()).max(1);
         let group = self.rows.div_ceil(groups).max(1);
         for first in (0..self.n_out).step_by(OUTPUTS) {
             let outputs = (first, (first + OUTPUTS).min(self.n_out));
@@ -84,11 +88,11 @@ unsafe fn dots<S: Simd, F: Format, const R: usize, const P: usize>(
     let chunk = units.div_ceil(chunks).next_multiple_of(2).max(2);
     let row_bytes = segments * F::bytes(segment);
     // Whole rows are one run of memory. A chunk of x takes a part of each row, and the hardware
-    // does not know where the next one is: then the next outputs' rows are asked for.
-    let ahead = if chunk < units {
-        Ahead::Far(OUTPUTS * row_bytes)
-    } else {
-        Ahead::Near(AHEAD)
+    // does not know where the next one is: then rows to come are asked for.
+    let ahead = match (chunk < units, R <= NEAR_ROWS) {
+        (false, _) => AHEAD,
+        (true, true) => row_bytes,
+        (true, false) => OUTPUTS * row_bytes,
     };
     let mut x = [task.x; R];
     for (j, x) in x.iter_mut().enumerate() {
@@ -139,27 +143,22 @@ struct Row<F, const R: usize> {
     /// The number of its first segment.
     number: usize,
     x: [*const f32; R],
-    ahead: Ahead,
-}
-
-/// How many bytes ahead codes are asked for, and for which cache.
-#[derive(Clone, Copy)]
-enum Ahead {
-    Near(usize),
-    Far(usize),
-}
-
-impl Ahead {
-    #[inline(always)]
-    fn ask<S: Simd>(self, s: S, codes: *const u8) {
-        match self {
-            Self::Near(n) => s.prefetch(codes.wrapping_add(n)),
-            Self::Far(n) => s.prefetch_far(codes.wrapping_add(n)),
-        }
-    }
+    /// How many bytes ahead codes are asked for.
+    ahead: usize,
 }
 
 impl<F: Format, const R: usize> Row<F, R> {
+    /// Asks for codes to come: to a cache that x leaves room in.
+    #[inline(always)]
+    fn ask<S: Simd>(&self, s: S, codes: *const u8) {
+        let codes = codes.wrapping_add(self.ahead);
+        if R <= NEAR_ROWS {
+            s.prefetch(codes);
+        } else {
+            s.prefetch_far(codes);
+        }
+    }
+
     /// Adds the segments of a range, in turns to two sums of each row of x if these are few.
     ///
     /// # Safety
@@ -171,11 +170,20 @@ impl<F: Format, const R: usize> Row<F, R> {
         (mut segment, end): (usize, usize),
         sums: &mut [[S::F; R]; P],
     ) {
+        if !F::ONE_BLOCK {
+            // The sums stay in memory: registers hold those of a segment.
+            while segment < end {
+                // SAFETY: the segment is inside the row.
+                unsafe { self.add_segment::<S, P>(s, segment, &mut sums[0]) };
+                segment += 1;
+            }
+            return;
+        }
         let mut totals = *sums;
         // SAFETY: the segments are inside the row.
         unsafe {
             if R <= 2 {
-                while segment + 2 <= end {
+                for _ in 0..end.saturating_sub(segment) / 2 {
                     self.add_segment::<S, P>(s, segment, &mut totals[0]);
                     self.add_segment::<S, P>(s, segment + 1, &mut totals[1]);
                     segment += 2;
@@ -204,13 +212,11 @@ impl<F: Format, const R: usize> Row<F, R> {
         let zero = [s.splat(0.0); R];
         // SAFETY: the caller's duty; the last block is read only as far as the segment goes.
         unsafe {
-            let scale = s.splat(self.format.scale(number));
             let part = if F::ONE_BLOCK {
-                let at = segment * BLOCK;
-                let codes = self.codes.add(F::bytes(at));
-                self.ahead.ask(s, codes);
+                let codes = self.codes.add(segment * F::bytes(BLOCK));
+                self.ask(s, codes);
                 let block = self.format.decode(s, number, codes);
-                self.accumulate(s, block, at, [zero])[0]
+                self.accumulate(s, block, segment * BLOCK, [zero])[0]
             } else {
                 let codes = self.codes.add(segment * F::bytes(self.length));
                 let first = segment * self.length.next_multiple_of(BLOCK);
@@ -218,7 +224,7 @@ impl<F: Format, const R: usize> Row<F, R> {
                 let whole = self.length / BLOCK * BLOCK;
                 for i in (0..whole).step_by(BLOCK) {
                     let codes = codes.add(F::bytes(i));
-                    self.ahead.ask(s, codes);
+                    self.ask(s, codes);
                     let block = self.format.decode(s, number, codes);
                     parts = self.accumulate(s, block, first + i, parts);
                 }
@@ -235,6 +241,7 @@ impl<F: Format, const R: usize> Row<F, R> {
                 }
                 part
             };
+            let scale = s.splat(self.format.scale(number));
             for (total, &part) in total.iter_mut().zip(&part) {
                 *total = s.fma(part, scale, *total);
             }
@@ -258,7 +265,7 @@ impl<F: Format, const R: usize> Row<F, R> {
         unsafe {
             for b in first..whole {
                 let codes = self.codes.add(b * F::bytes(BLOCK));
-                self.ahead.ask(s, codes);
+                self.ask(s, codes);
                 let block = self.format.decode(s, 0, codes);
                 parts = self.accumulate(s, block, b * BLOCK, parts);
             }
