@@ -186,7 +186,10 @@ fn flags_out_of_range_are_refused() {
         (&["--threads", "0"], "0 is not in 1..=65535"),
         (&["--context", "0"], "0 is not in 1.."),
         (&["--top-k", "-3"], "unexpected argument '-3'"),
-        (&["--dtype", "int8"], "possible values: f32, bf16, f16"),
+        (
+            &["--dtype", "int8"],
+            "possible values: auto, f32, bf16, f16",
+        ),
         (&["--greedy", "--temperature", "1"], "cannot be used with"),
     ];
     for (flags, expected) in cases {

@@ -47,14 +47,15 @@ pub struct Arguments {
     pub max_tokens: Option<usize>,
 
     /// Number format of the weights and the arithmetic
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t = DTypeArgument::F32)]
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = DTypeArgument::Auto)]
     pub dtype: DTypeArgument,
 
     /// Threads to compute with [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
-    /// Room for this many tokens of context [default: the model's own limit]
+    /// Room for this many tokens of context [default: the model's own limit; 4096 where that is
+    /// far more]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
 
@@ -159,6 +160,8 @@ pub struct Arguments {
 /// The values of `--dtype`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DTypeArgument {
+    /// f32, but bf16 for large models that are published in it
+    Auto,
     /// 32 bits
     F32,
     /// 16 bits, the range of f32
@@ -170,6 +173,7 @@ pub enum DTypeArgument {
 impl From<DTypeArgument> for FloatType {
     fn from(argument: DTypeArgument) -> Self {
         match argument {
+            DTypeArgument::Auto => Self::Auto,
             DTypeArgument::F32 => Self::F32,
             DTypeArgument::Bf16 => Self::Bf16,
             DTypeArgument::F16 => Self::F16,
