@@ -55,7 +55,7 @@ impl Yarn {
         let width = if high == low { 0.001 } else { high - low };
         for (i, frequency) in out.iter_mut().enumerate() {
             let i = i as f32;
-            let stretched = ((i - low) / width).max(0.0).min(1.0);
+            let stretched = ((i - low) / width).clamp(0.0, 1.0);
             *frequency =
                 self.theta.powf(i * -2.0 / n) * (1.0 + (1.0 / self.factor - 1.0) * stretched);
         }

@@ -51,9 +51,9 @@ fn check<E: Element>(cpu: &Cpu, yarn: &Yarn, [batch, heads, length, dim]: [usize
                 let at = b * x_strides[0] + h * x_strides[1] + s * x_strides[2];
                 let to = b * out_strides[0] + h * out_strides[1] + s * out_strides[2];
                 let x = |i: usize| f64::from(x[at + i].to_f32());
-                for i in 0..half {
+                for (i, frequency) in frequencies.iter().enumerate() {
                     // The angle is an f32: what a rounding of it does is not the kernel's error.
-                    let angle = f64::from(positions[b * length + s] as f32 * frequencies[i]);
+                    let angle = f64::from(positions[b * length + s] as f32 * frequency);
                     let scale = 0.1 * f64::from(yarn.factor).ln() + 1.0;
                     let (sine, cosine) = (angle.sin() * scale, angle.cos() * scale);
                     for (j, y) in [
