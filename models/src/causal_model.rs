@@ -1,6 +1,7 @@
 //! A model's typed entries behind [`LanguageModel`].
 
 use linnet_runtime::card::Loaded;
+use linnet_runtime::weights::Manifest;
 use linnet_runtime::{Const, Dim, Dyn, ErasedTensor, Tensor, bf16, f16};
 
 use crate::model::{LanguageModel, Logits, Pack};
@@ -18,6 +19,11 @@ pub(crate) trait CausalModel: Send + Sized {
 
     /// As `model_type` in `config.json` spells it.
     const MODEL_TYPE: &'static str;
+
+    /// The number of its parameters.
+    fn n_parameters(manifest: &Manifest) -> usize {
+        manifest.n_parameters()
+    }
 
     fn forward(&self, tokens: &Rows<Dyn, Dyn>) -> Result<ErasedTensor>;
     fn prefill(&mut self, tokens: &Rows<Self::Batch, Dyn>, pos: i32) -> Result<ErasedTensor>;
@@ -99,7 +105,7 @@ pub(crate) fn boxed<M: CausalModel + 'static>(loaded: Loaded<M>) -> Result<Box<d
         vocab: dim("Vocab")?,
         batch,
         max_positions: dim("MaxSeq")?,
-        parameters: loaded.manifest.n_parameters(),
+        parameters: M::n_parameters(&loaded.manifest),
         step: Tensor::zeros(&[batch, 1])?,
         positions: Tensor::zeros(&[batch])?,
         last: Tensor::zeros(&[batch])?,

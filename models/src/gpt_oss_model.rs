@@ -2,7 +2,7 @@
 
 use gpt_oss::{CARD, GptOss20b, GptOss120b, GptOssDyn, Model};
 use linnet_runtime::card::{self, Choices, Loaded};
-use linnet_runtime::weights::GenericValues;
+use linnet_runtime::weights::{GenericValues, Manifest, ManifestTensor};
 use linnet_runtime::{Block, Const, Device, Dim, Dyn, ErasedTensor, Float, Tensor, bf16, f16};
 
 use crate::causal_model::{CausalModel, PackTensors, boxed};
@@ -107,6 +107,16 @@ impl<
     type Batch = Batch;
 
     const MODEL_TYPE: &'static str = "gpt_oss";
+
+    /// A byte of the experts' blocks holds two, their scales none.
+    fn n_parameters(manifest: &Manifest) -> usize {
+        let of = |tensor: &ManifestTensor| match tensor.path.rsplit('_').next() {
+            Some("blocks") => 2 * tensor.n_elements(),
+            Some("scales") => 0,
+            _ => tensor.n_parameters,
+        };
+        manifest.params().map(of).sum()
+    }
 
     fn forward(&self, tokens: &Tensor<(Dyn, Dyn), i32>) -> Result<ErasedTensor> {
         Ok(self.forward(tokens)?.into_erased())

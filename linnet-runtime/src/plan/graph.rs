@@ -114,7 +114,7 @@ pub(crate) enum Check {
     },
     /// Rows, positions and segments of tokens side by side.
     Packed {
-        views: [View; 3],
+        views: Box<[View; 3]>,
         params: [&'static str; 3],
     },
 }

@@ -49,7 +49,7 @@ pub(super) fn verify(graph: &Graph) -> Result<()> {
                 place,
                 ..
             } => {
-                for view in views {
+                for view in views.iter() {
                     view_inside(place, view)?;
                 }
             }

@@ -25,7 +25,7 @@ pub(super) enum Checked {
     Compare(RuntimeDim, Comparison, RuntimeDim),
     Elements(View, Comparison, RuntimeDim),
     Distinct(View),
-    Packed([View; 3]),
+    Packed(Box<[View; 3]>),
 }
 
 impl<'a> Tracer<'a> {
@@ -306,7 +306,7 @@ impl<'a> Tracer<'a> {
                     for param in params {
                         views.extend(frame.tensor_param(param)?);
                     }
-                    let Ok(views) = <[View; 3]>::try_from(views) else {
+                    let Ok(views) = <[View; 3]>::try_from(views).map(Box::new) else {
                         continue;
                     };
                     (

@@ -116,21 +116,15 @@ impl<'a> Tracer<'a> {
         self.requirements(&frame)?;
         let result = self.body(&mut frame, &function.body)?;
         frame.expect_type(&result, &function.ret)?;
-        let result = self.as_stored(&frame, &stored, result, &function.ret)?;
+        let result = self.as_stored(&stored, result, &function.ret)?;
         self.results(&frame, result)?;
         Ok(self.graph)
     }
 
     /// A result as its declared type stores it.
-    fn as_stored(
-        &mut self,
-        frame: &Frame<'a>,
-        stored: &Env,
-        value: Value<'a>,
-        ty: &Type,
-    ) -> Result<Value<'a>> {
+    fn as_stored(&mut self, stored: &Env, value: Value<'a>, ty: &Type) -> Result<Value<'a>> {
         Ok(match (value, ty) {
-            (value, Type::Option(inner)) => self.as_stored(frame, stored, value, inner)?,
+            (value, Type::Option(inner)) => self.as_stored(stored, value, inner)?,
             (Value::Tensor(view), Type::Tensor { dtype, .. }) => {
                 Value::Tensor(self.narrowed(&view, stored.dtype(*dtype)?, "the result".into())?)
             }
@@ -141,7 +135,7 @@ impl<'a> Tracer<'a> {
                 values
                     .into_iter()
                     .zip(*types)
-                    .map(|(value, ty)| self.as_stored(frame, stored, value, ty))
+                    .map(|(value, ty)| self.as_stored(stored, value, ty))
                     .collect::<Result<_>>()?,
             ),
             (value, _) => value,
@@ -368,23 +362,18 @@ impl<'a> Tracer<'a> {
             if !view.shape.is_empty() {
                 return Err(frame.invalid_at(node, "a tensor where a scalar is due"));
             }
-            let view = match frame.is_widened(view.dtype, *due)? {
-                true => &View {
-                    widened: true,
-                    ..view.clone()
-                },
-                false => view,
+            let widened = view.widened || frame.is_widened(view.dtype, *due)?;
+            let view = View {
+                widened,
+                ..view.clone()
             };
-            let view = &match view.widened {
-                true => self.materialise(frame, node, view)?,
-                false => view.clone(),
+            let view = match widened {
+                true => self.materialise(frame, node, &view)?,
+                false => view,
             };
             let out = self.graph.scalar();
             let dtype = view.dtype;
-            self.graph.ops.push(GraphOp::ReadElement {
-                out,
-                view: view.clone(),
-            });
+            self.graph.ops.push(GraphOp::ReadElement { out, view });
             return Ok(Value::Scalar(ScalarRef::Slot(out, dtype)));
         }
         Ok(value)

@@ -153,7 +153,7 @@ fn assert_logits(folder: &Path, vocab: usize) {
         max_positions: Some(16),
         ..LoadOptions::default()
     };
-    let mut model = load_model(&folder.display().to_string(), options).unwrap();
+    let mut model = load_model(folder.display().to_string(), options).unwrap();
     assert_eq!(model.vocab(), vocab);
     for pos in 0..8usize {
         let logits = model.decode(&[pos as i32 * 7], pos).unwrap();
