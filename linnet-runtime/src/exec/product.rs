@@ -31,11 +31,7 @@ impl Product {
         }
     }
 
-    unsafe fn run_as<A, B>(
-        &self,
-        machine: &Machine<'_>,
-        scratch: &mut [f32],
-    ) -> Result<()>
+    unsafe fn run_as<A, B>(&self, machine: &Machine<'_>, scratch: &mut [f32]) -> Result<()>
     where
         A: Element + linnet_kernels::Element,
         B: Element + linnet_kernels::Element,

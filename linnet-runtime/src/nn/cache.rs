@@ -1,9 +1,7 @@
 //! Writing into key and value caches, `[B, Heads, M, D]`: for each row of the
 //! batch and each head, one vector for each of `M` positions.
 
-use crate::kernel::cache::{
-    WriteAtKernel, WritePackedKernel, WriteRowsKernel, WriteSlotsKernel,
-};
+use crate::kernel::cache::{WriteAtKernel, WritePackedKernel, WriteRowsKernel, WriteSlotsKernel};
 use crate::prelude::*;
 
 /// Puts `x` at positions `pos..pos + S` of every row.

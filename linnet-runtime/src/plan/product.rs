@@ -74,14 +74,12 @@ impl Product {
         // A factor that is stored in 16 bits may be widened where it is read.
         let access = |id: usize| match nest.nodes[id].kind {
             ExprKind::Access(number) => Some(&nest.accesses[number]),
-            ExprKind::Cast(of) if nest.nodes[id].dtype == DType::F32 => {
-                match nest.nodes[of].kind {
-                    ExprKind::Access(number) if nest.nodes[of].dtype.is_float() => {
-                        Some(&nest.accesses[number])
-                    }
-                    _ => None,
+            ExprKind::Cast(of) if nest.nodes[id].dtype == DType::F32 => match nest.nodes[of].kind {
+                ExprKind::Access(number) if nest.nodes[of].dtype.is_float() => {
+                    Some(&nest.accesses[number])
                 }
-            }
+                _ => None,
+            },
             _ => None,
         };
         let (mut a, mut b) = (access(left)?, access(right)?);
@@ -180,8 +178,7 @@ impl Product {
 impl Product {
     /// Whether there is a kernel for its dtypes.
     pub(crate) fn is_supported(&self) -> bool {
-        self.a.dtype == self.c.dtype
-            && (self.b.dtype == self.c.dtype || self.c.dtype == DType::F32)
+        self.a.dtype == self.c.dtype && (self.b.dtype == self.c.dtype || self.c.dtype == DType::F32)
     }
 
     /// Bytes of scratch space that its kernel needs.

@@ -63,7 +63,9 @@ pub fn embedding_widened<E: Element>(
         for (i, &id) in ids.iter().enumerate().take(last).skip(first) {
             // The id was checked, so both rows are inside their views; this task's rows of out are its own.
             let widen = Widen {
-                x: table.as_ptr().wrapping_add(id as usize * table.row_stride()),
+                x: table
+                    .as_ptr()
+                    .wrapping_add(id as usize * table.row_stride()),
                 strides: [n, 1],
                 rows: 1,
                 cols: n,
