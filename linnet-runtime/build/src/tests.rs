@@ -208,7 +208,7 @@ fn mistakes_in_the_card_are_on_their_line() {
         (
             "[{ null = true }, ",
             "[{}, ",
-            "model.toml:16: expected `{ null = true }` or `{ dim = \"4 * H\" }`",
+            "model.toml:16: expected `{ null = true }`, `{ dim = \"4 * H\" }` or `{ cycle = [\"a\", \"b\"], length = \"Layers\" }`",
         ),
         (
             "any_of = [{ null = true }, { dim = \"4 * H\" }, 3, 1e-5, \"text\", true]",

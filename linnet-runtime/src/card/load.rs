@@ -14,7 +14,9 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::numerics::Numerics;
 use crate::quant::Scheme;
-use crate::weights::{Binding, Checkpoint, Manifest, ReadSummary, SharedBytes, WeightsError};
+use crate::weights::{
+    Binding, Checkpoint, Manifest, ReadSummary, SharedBytes, TensorKind, WeightsError,
+};
 
 /// The largest `config.json` that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 16 << 20;
@@ -127,6 +129,10 @@ pub fn load_reported<M: Block>(
     };
     let binding = Binding::new(&checkpoint, &manifest, &card.names)?;
     let (parameters, summary) = binding.read(&checkpoint, &manifest, device.pool())?;
+    // What is optional and not there is no part of the loaded model.
+    manifest
+        .tensors
+        .retain(|tensor| tensor.kind != TensorKind::Param || parameters.contains_key(&tensor.path));
     let mut instance = Instance::new(block, &manifest.values.in_order(), parameters, &device)?;
     instance.set_numerics(options.numerics);
     Ok(Loaded {

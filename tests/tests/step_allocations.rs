@@ -2,14 +2,17 @@
 //! program of its own, since it counts every allocation of the process.
 
 mod gpt2_support;
+mod gpt_oss_support;
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use gpt_oss::GptOssDyn;
+use gpt_oss_support::{fixture, golden, load_as};
 use gpt2_support::{Checkpoint, DynModel, list, matrix};
-use linnet_runtime::{Const, Dyn, Numerics, Tensor};
+use linnet_runtime::{Const, Dyn, Float, Numerics, Tensor, bf16};
 
 /// The system's allocator with a count of the calls that obtain memory.
 struct Counting;
@@ -59,6 +62,13 @@ fn main() {
         "the counter must count"
     );
 
+    gpt2();
+    gpt_oss::<f32>();
+    gpt_oss::<bf16>();
+    println!("decoding allocates nothing after the first step: ok");
+}
+
+fn gpt2() {
     let checkpoint = Checkpoint::read("tiny-gpt2");
     for numerics in [Numerics::Fast, Numerics::Exact] {
         for threads in [1, 2] {
@@ -85,5 +95,51 @@ fn main() {
             assert_eq!(n, 0, "decode_rows, {numerics}, {threads} threads");
         }
     }
-    println!("decoding allocates nothing after the first step: ok");
+}
+
+fn gpt_oss<T: Float>() {
+    let golden = golden("tiny-gpt-oss");
+    for numerics in [Numerics::Fast, Numerics::Exact] {
+        for threads in [1, 2] {
+            let what = format!("{numerics}, {} and {threads} threads", T::DTYPE);
+            let mut model: GptOssDyn<T> =
+                load_as(&fixture("tiny-gpt-oss"), 2, 64, numerics, threads);
+            let prompt: Tensor<(Dyn, Dyn), i32> =
+                matrix(&[&golden.row(0)[..24], &golden.row(1)[..24]]);
+            let token: Tensor<(Dyn, Const<1>), i32> = matrix(&[&[1], &[2]]);
+            drop(model.prefill(&prompt, 0).unwrap());
+            drop(model.decode(&token, 24).unwrap());
+            let n = count(|| {
+                for pos in 25..35 {
+                    drop(model.decode(&token, pos).unwrap());
+                }
+            });
+            assert_eq!(n, 0, "gpt-oss decode, {what}");
+
+            let positions: Tensor<(Dyn,), i32> = list(&[30, -1]);
+            drop(model.decode_rows(&token, &positions).unwrap());
+            let n = count(|| {
+                for _ in 0..5 {
+                    drop(model.decode_rows(&token, &positions).unwrap());
+                }
+            });
+            assert_eq!(n, 0, "gpt-oss decode_rows, {what}");
+
+            // A chunk for row 1 beside a step of row 0, and padding.
+            let tokens: Tensor<(Dyn,), i32> = list(&[3, 4, 5, 0]);
+            let rows: Tensor<(Dyn,), i32> = list(&[1, 1, 1, 0]);
+            let places: Tensor<(Dyn,), i32> = list(&[24, 25, 26, 0]);
+            let segments: Tensor<(Dyn,), i32> = list(&[0, 0, 0, -1]);
+            let last: Tensor<(Dyn,), i32> = list(&[0, 2]);
+            let mut step = || {
+                let logits = model.step_packed(
+                    &tokens, &rows, &places, &segments, &last, &token, &positions,
+                );
+                drop(logits.unwrap());
+            };
+            step();
+            let n = count(|| (0..5).for_each(|_| step()));
+            assert_eq!(n, 0, "gpt-oss step_packed, {what}");
+        }
+    }
 }
