@@ -1,5 +1,5 @@
 //! The clamped SwiGLU: `out[i] = (up + 1) gate / (1 + e^(-alpha gate))` with
-//! gate = min(x[2i], limit) and up = x[2i + 1] clamped to -limit..limit.
+//! `gate = min(x[2i], limit)` and `up = x[2i + 1]` clamped to -limit..limit.
 //!
 //! Layout: x (R, 2 I) and out (R, I), columns contiguous; gate and up side by side. A NaN in
 //! either makes the result NaN. Bound by the exponential (about 25 operations a result).
