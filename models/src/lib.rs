@@ -16,7 +16,7 @@
 //! stops. Models that answer in turns hold a [`TextModel::chat`], in the format
 //! of [`harmony`]. Programs that work on token ids use [`load_model`].
 //!
-//! The programs `chat` and `logits` are made of nothing else.
+//! `chat` and the programs beside it are built on this library.
 
 mod architectures;
 mod bundled;

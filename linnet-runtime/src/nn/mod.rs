@@ -6,7 +6,8 @@
 //! One alphabet of dimensions: `B` batch, `S` sequence (or, as `*S`, any
 //! leading axes), `H` width, `Heads` query heads, `KvHeads` key and value
 //! heads, `D` width of a head, `M` positions that a cache holds, `N` prompts,
-//! `In` and `Out` features, `Vocab` entries of an embedding.
+//! `P` tokens of several prompts side by side, `In` and `Out` features, `Vocab`
+//! entries of an embedding.
 
 pub mod activations;
 pub mod attention;
